@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints the account of a run: its duration and rate, and counts of samples and processes by what happened to them. */
+/*
+ * Prints the account of a run: its duration and rate, the time of threads by state, and counts of samples and processes
+ * by what happened to them.
+ */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -96,6 +99,43 @@ void output_account_group(const struct profile *p, const char *group, const char
 	}
 	if (!first)
 		fputc('\n', out);
+}
+
+void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out)
+{
+	const char *text = profile_string(p, entry->text);
+
+	fputs(output_account_scope(p, profile_string(p, entry->group)), out);
+	output_escaped(profile_string(p, entry->group), out);
+	fprintf(out, ": %" PRIu64 " ", entry->value);
+	output_escaped(*text ? text : profile_string(p, entry->key), out);
+}
+
+void output_states(const struct profile *p, const char *prefix, FILE *out)
+{
+	const char *separator = ": ";
+	size_t count;
+	const struct profile_account *account = profile_account_entries(p, &count);
+	uint64_t total = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0)
+			continue;
+		total += account[i].value;
+		known = true;
+	}
+	if (!known)
+		return;
+	fprintf(out, "%s%.2f thread-seconds", prefix, (double)total / 1e9);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0 || !account[i].value)
+			continue;
+		fprintf(out, "%s%.1f %% ", separator, 100.0 * (double)account[i].value / (double)total);
+		text_print(profile_string(p, account[i].text), out);
+		separator = ", ";
+	}
+	fputc('\n', out);
 }
 
 void output_account(const struct profile *p, const char *prefix, FILE *out)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Functions that several formats share: escaping, labels of roots, frames, entries of the account. */
+/* Functions that several formats share: escaping, labels of roots, frames. */
 #include "output/output.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,16 +135,6 @@ char *output_short_name(const struct profile *p, uint32_t frame)
 	if (!*file || strcmp(name, "<module>") != 0)
 		return strdup(name);
 	return asprintf(&both, "%s %s", name, file) < 0 ? NULL : both;
-}
-
-void output_account_entry(const struct profile *p, const struct profile_account *entry, FILE *out)
-{
-	const char *text = profile_string(p, entry->text);
-
-	fputs(output_account_scope(p, profile_string(p, entry->group)), out);
-	output_escaped(profile_string(p, entry->group), out);
-	fprintf(out, ": %" PRIu64 " ", entry->value);
-	output_escaped(*text ? text : profile_string(p, entry->key), out);
 }
 
 const char *output_row_noun(const struct output_options *options)

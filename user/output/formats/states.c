@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The time of threads by state: in one line, and as a table of functions with a column for each state. */
+/* The time of threads by state: a table of functions with a column for each state. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,33 +23,6 @@
  * profile can have one for each function, and a table of all by all.
  */
 #define COLUMNS_MAX 32
-
-void output_states(const struct profile *p, const char *prefix, FILE *out)
-{
-	const char *separator = ": ";
-	size_t count;
-	const struct profile_account *account = profile_account_entries(p, &count);
-	uint64_t total = 0;
-	bool known = false;
-
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0)
-			continue;
-		total += account[i].value;
-		known = true;
-	}
-	if (!known)
-		return;
-	fprintf(out, "%s%.2f thread-seconds", prefix, (double)total / 1e9);
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(profile_string(p, account[i].group), PROFILE_ACCOUNT_STATES) != 0 || !account[i].value)
-			continue;
-		fprintf(out, "%s%.1f %% ", separator, 100.0 * (double)account[i].value / (double)total);
-		text_print(profile_string(p, account[i].text), out);
-		separator = ", ";
-	}
-	fputc('\n', out);
-}
 
 struct column {
 	uint32_t state; /* string; 0: on a CPU */
