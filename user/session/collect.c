@@ -268,11 +268,6 @@ static void own_cost(struct session_account *account)
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-double session_used_s(void)
-{
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
-}
-
 /* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */
 static void take_unsent(const struct session *s, struct session_account *account)
 {

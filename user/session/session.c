@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "foreign/foreign.h"
 #include "kernel/events.h"
 #include "pybpf.h"
 #include "session/internal.h"
@@ -175,6 +176,11 @@ void session_end_at(struct session *s, double when)
 double session_jitter(struct session *s)
 {
 	return kernel_vary_rate(s->kernel);
+}
+
+double session_used_s(void)
+{
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
 }
 
 void session_detach(struct session *s)

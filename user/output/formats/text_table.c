@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "output/fit.h"
+#include "output/truncate.h"
 #include "base/text.h"
 
 double output_text_percent(uint64_t part, uint64_t all)
