@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "foreign/foreign.h"
+#include "helper/helper.h"
 #include "kernel/events.h"
 #include "pybpf.h"
 #include "session/internal.h"
@@ -180,7 +180,7 @@ double session_jitter(struct session *s)
 
 double session_used_s(void)
 {
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + foreign_cpu_s();
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
 }
 
 void session_detach(struct session *s)
