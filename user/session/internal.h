@@ -3,23 +3,23 @@
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
 
-#include "session/tasks/loop_blocks.h"
-#include "session/epoch_pending.h"
-#include "session/samples/page_owners.h"
-#include "session/session.h"
 #include "kernel/kernel.h"
+#include "processes/processes.h"
+#include "session/epoch_pending.h"
 #include "session/machine.h"
 #include "session/measure.h"
-#include "processes/processes.h"
+#include "session/samples/page_owners.h"
+#include "session/samples/times.h"
+#include "session/session.h"
 #include "session/sources.h"
+#include "session/tasks/loop_blocks.h"
+#include "session/tasks/suspended.h"
 #include "session/thread.h"
 #include "session/thread_names.h"
-#include "symbols/stacks.h"
-#include "session/samples/times.h"
 #include "session/waits/schedstat.h"
 #include "session/waits/states.h"
-#include "session/tasks/suspended.h"
 #include "session/waits/waits.h"
+#include "symbols/stacks.h"
 
 struct session {
 	struct session_options options;

@@ -2,19 +2,19 @@
 /* The table of all that runs measure. */
 #include "session/measure.h"
 
-#include "session/tasks/loop_blocks.h"
 #include "session/samples/event_values.h"
-#include "session/waits/gil.h"
-#include "session/waits/intervals.h"
-#include "session/waits/left_out.h"
 #include "session/samples/resident.h"
 #include "session/samples/samples.h"
-#include "session/waits/schedstat.h"
-#include "session/waits/initial_stacks.h"
-#include "session/waits/states.h"
+#include "session/samples/times.h"
+#include "session/tasks/loop_blocks.h"
 #include "session/tasks/suspended.h"
 #include "session/thread_names.h"
-#include "session/samples/times.h"
+#include "session/waits/gil.h"
+#include "session/waits/initial_stacks.h"
+#include "session/waits/intervals.h"
+#include "session/waits/left_out.h"
+#include "session/waits/schedstat.h"
+#include "session/waits/states.h"
 #include "session/waits/waits.h"
 
 /*
@@ -26,7 +26,7 @@
  * - waits and samples say which sample of the profile has the times and intervals, which are settled behind them;
  * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */
-const struct session_measure *const session_measures[SESSION_MEASURES] = {
+const struct session_measure *const session_measures[] = {
 	&session_schedstat_measure,    &session_states_measure,      &session_event_values_measure,
 	&session_resident_measure,     &session_waits_measure,       &session_initial_stacks_measure,
 	&session_thread_names_measure, &session_left_out_measure,    &session_gil_measure,
