@@ -11,8 +11,8 @@
 #include "container/cgroup.h"
 #include "discovery/discovery.h"
 #include "kernel/features.h"
+#include "session/find_pythons.h"
 #include "session/waits/gil.h"
-#include "session/run.h"
 
 int cli_targets_check_host(void)
 {

@@ -442,13 +442,8 @@ int kernel_load(struct kernel *k)
 	if (!err)
 		return 0;
 	uname(&host);
-	if (err == -ENOENT)
-		log_error("this kernel (%s) does not describe its types (%s): pybpf needs one built with "
-			  "CONFIG_DEBUG_INFO_BTF",
-			  host.release, HOST_BTF_PATH);
-	else
-		log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
-			  "verifier's log",
-			  host.release, strerror(-err));
+	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
+		  "verifier's log",
+		  host.release, strerror(-err));
 	return err;
 }

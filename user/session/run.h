@@ -47,12 +47,4 @@ enum session_end session_run(struct session_run *run);
 /* Waits for a command that outlives the run's duration; signals are still passed on. */
 void session_run_command(struct session_command *command);
 
-/*
- * Finds the Pythons in a process that may have started just now: waits while it is young and none of them has an
- * interpreter. Puts up to `room` of those that have into out, and says in *count how many. Returns 0, or negative errno
- * after reporting what was found. children: the processes that it starts are wanted as well, so it need not be a
- * Python itself; *count is 0 if it is not.
- */
-int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count);
-
 #endif
