@@ -28,12 +28,12 @@ bool helper_forkserver_is_on(void)
 
 int helper_forkserver_start(const struct helper_services *services, void *state)
 {
+	const size_t size = sizeof(*forkserver.notes);
 	pid_t self = getpid();
 	int ends[2];
 
 	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
-	forkserver.notes =
-		mmap(NULL, sizeof(*forkserver.notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	forkserver.notes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (forkserver.notes == MAP_FAILED)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
