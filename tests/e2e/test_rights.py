@@ -95,6 +95,9 @@ def running(*args, **options):
             harness.wait_for(lambda: process.poll() is not None or dropped(process.pid))
             yield process
         finally:
+            with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                process.terminate()
+                process.wait(harness.PATIENCE)  # what it has, it writes
             harness.stop(process)
             err.seek(0)
             told = err.read().decode("utf-8", "replace")

@@ -125,7 +125,9 @@ def test_why_there_is_none(python, tmp_path):
     assert reasons["here.py"].startswith("its path is relative, ") and "run()" not in run.out, run
     changed = [why for path, why in reasons.items() if path.endswith("shop.py")]
     if python.version >= (3, 4):  # which makes paths of "." in sys.path absolute
-        assert changed and all("was changed after the program began" in why for why in changed), reasons
+        # Right after the start the clocks of files and of processes do not tell: then the text does.
+        why = "was changed after the program began|does not define the functions that ran"
+        assert changed and all(re.search(why, told) for told in changed), reasons
 
 
 def dumped_in(function, pid):
