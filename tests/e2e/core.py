@@ -27,17 +27,19 @@ TESTS = {
     "formats_text": "callgrind_with_names_made_to_harm json_with_names_made_to_harm text",
     "limits": "process_table_is_full",
     "ps": "every_version_at_once table what_is_not_supported_is_listed_with_the_reason deleted_interpreter",
-    "report": "as_saved_again two_are_added_up anonymized_in_every_format empty_profile_in_every_format no_saved_profile",
+    "report": "as_saved_again two_are_added_up anonymized_in_every_format",
+    "report_refused": "empty_profile_in_every_format no_saved_profile",
     "runtimes": "a_thread_for_each one_that_comes_later",
     "terminal_text": "run no_python",
-    "top": "keys flame_graph source_with_the_time_of_each_line a_signal_ends_it_with_a_last_line a_process_that_ends",
+    "top": "a_signal_ends_it_with_a_last_line a_process_that_ends",
+    "top_view": "keys flame_graph source_with_the_time_of_each_line",
     "wall": "threads_that_sleep_throughout_are_left_out_and_named more_peers_than_names_keep_their_state stopped_while_it_ran",
     "young": "an_address_read_from_code_is_confirmed",
 }
 
 
 # Foreign bytes, and the ways of each command: what make test has; make test-all has all.
-SHORT = "badinput cli diff dump dump_async dump_core dump_deadlocks dump_locals dump_native formats_text ps report runtimes wall".split()
+SHORT = "badinput cli diff dump dump_async dump_core dump_deadlocks dump_locals dump_native formats_text ps report report_refused runtimes wall".split()
 
 
 def names(short=False):

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import core
 import harness
 import pythons
 import tiers
@@ -35,6 +36,10 @@ def test_what_is_named_is_there(every):
     known = set(every) | {name.partition("::")[0] for name in every}
     for table in (tiers.EACH_VERSION, tiers.EACH_BUILD, tiers.TIMED, tiers.THOROUGH):
         assert {entry.partition(" ")[0] for entry in table} <= known
+
+
+def test_the_core_is_there(every):
+    assert {"%s::%s" % (os.path.basename(path)[: -len(".py")], name) for path, _, name in (one.partition("::") for one in core.names())} <= set(every)
 
 
 def is_missing(pattern):

@@ -67,6 +67,11 @@ class Suite:
             count.fail("pytest took more than %d s" % LIMIT_S)
         elif status not in (0, 1, 5) or (status == 1 and not bad):
             count.fail("pytest ended with status %d" % status)
+        # pytest-xdist ends as if there were nothing to do when one of the names is that of no test.
+        told = {row["test"].partition("[")[0] for row in rows}
+        for name in sorted({one.partition("[")[0] for one in arguments if "::" in one} - told):
+            if not self.variables["PYBPF_PASSED"]:
+                count.fail("%s did not run" % name)
         with open(self.journal, "a", encoding="utf-8") as out:
             for row in rows:
                 if row["outcome"] != "failed":
