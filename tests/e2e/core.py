@@ -33,7 +33,7 @@ TESTS = {
     "terminal_text": "run no_python",
     "top": "a_signal_ends_it_with_a_last_line a_process_that_ends",
     "top_view": "keys flame_graph source_with_the_time_of_each_line",
-    "wall": "threads_that_sleep_throughout_are_left_out_and_named more_peers_than_names_keep_their_state stopped_while_it_ran",
+    "wall": "threads_that_sleep_throughout_are_left_out_and_named more_peers_than_names_keep_their_state",
     "young": "an_address_read_from_code_is_confirmed",
 }
 
