@@ -90,7 +90,7 @@ def nothing_goes_on(request):
 @pytest.fixture
 def spinning():
     """A simple busy Python program."""
-    with harness.target(harness.default_python(), "spin.py", "--nap=0.001") as running:
+    with harness.target(harness.default_python(), "spin.py", "--nap=0.0003") as running:
         yield running
 
 

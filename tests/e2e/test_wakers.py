@@ -197,7 +197,8 @@ def test_flows_lead_from_wakers_to_waits(saved):
     for waiter, (waker, _) in PAIRS.items():
         if waiter != "awaits":  # who ends its one wait may not be seen then
             assert pairs[tids[waker], tids[waiter]] >= 3, (waiter, pairs, tids)
-    assert sum(n for (_, to), n in pairs.items() if to == tids["reads"]) == pairs[tids["writes"], tids["reads"]]
+    # Its first wait may be one for the GIL.
+    assert 0 <= sum(n for (_, to), n in pairs.items() if to == tids["reads"]) - pairs[tids["writes"], tids["reads"]] <= 1
 
 
 def test_the_report_joins_waits_to_their_wakers(saved, chromium, tmp_path):
