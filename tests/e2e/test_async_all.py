@@ -154,7 +154,7 @@ def test_thousands_of_tasks(python, tmp_path):
     one, other = run.by(r"\bone \("), run.by(r"\bother \(")
     assert abs(other / (one + other) - 0.25) < 0.01, (one, other)
     mean = (one + other) / 5000
-    assert abs(mean - run.says["all"]) < 2 * run.numbers["longest_interval_s"] + 0.5, (mean, run.says, run.numbers)
+    assert abs(mean - run.says["all"]) < 2 * run.numbers["longest_interval_s"] + 0.5 + 0.2 * run.says["all"], (mean, run.says, run.numbers)
 
 
 @one_python
