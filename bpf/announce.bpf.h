@@ -14,6 +14,14 @@
 
 /* Samples have the stack of the thread in the kernel. */
 const volatile bool cfg_kernel_stacks;
+/* The time of each sample is sent. */
+const volatile bool cfg_times;
+
+/* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
+bool memory_full;
+bool times_full; /* user space takes no more times of samples */
+
+#define NS_PER_MS 1000000
 
 static __always_inline __u64 wake_flags(void)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The sampler: from a perf event's interrupt to a counted stack. */
 #include "announce.bpf.h"
-#include "callback.bpf.h"
 #include "compat.bpf.h"
 #include "maps.bpf.h"
 #include "count.h"
@@ -10,6 +9,7 @@
 #include "runtimes.bpf.h"
 #include "state.bpf.h"
 #include "task.bpf.h"
+#include "wait_time.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -17,8 +17,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile bool cfg_threads;
 /* Hits of a tracepoint or a function per sample; perf counts the period of its events by itself. */
 const volatile __u64 cfg_tracepoint_period;
-/* The time of each sample is sent. */
-const volatile bool cfg_times;
 /* Samples without Python frames are counted in the account only. */
 const volatile bool cfg_python_only;
 /*
@@ -29,13 +27,8 @@ const volatile __u32 cfg_max_no_frames;
 /* Number of these keys, by set; user space lowers it when it deletes them. */
 __u64 no_frames_keys[PYBPF_SETS];
 
-/* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
-bool memory_full;
-bool times_full; /* user space takes no more times of samples */
 /* CLOCK_MONOTONIC time of the first counted sample with Python frames, in ns; 0: no such sample yet. */
 __u64 first_sample_ns;
-
-#define NS_PER_MS 1000000
 
 /* The context of all programs in this file. */
 #define CONTEXT PYBPF_CONTEXT_EVENT
@@ -474,8 +467,10 @@ static __noinline int sample_count(struct scratch *s)
 	int fresh, send;
 	long err;
 
-	if (cfg_loop_block_ns)
+	if (cfg_loop_block_ns) {
+		run_sampled();
 		callback_see(CONTEXT, 0);
+	}
 	make_key(s, &key);
 	s->sets = sets_now();
 	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);

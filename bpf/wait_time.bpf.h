@@ -4,6 +4,7 @@
 #define PYBPF_WAIT_TIME_BPF_H
 
 #include "announce.bpf.h"
+#include "callback.bpf.h"
 #include "wait_cause.bpf.h"
 #include "wait_gil.bpf.h"
 
@@ -45,6 +46,9 @@ const volatile __u64 cfg_min_block_ns;
 
 /* Time is added up by thread and state, without stacks. */
 const volatile bool cfg_states_only;
+
+/* The states of threads are followed; else this file's maps do not exist. */
+const volatile bool cfg_waits;
 
 /* Set by user space during the run: before it, no thread is known, and after it, no state changes. */
 bool waits_on;
@@ -242,6 +246,25 @@ static __always_inline __u64 run_until(struct pybpf_thread *thread, const struct
 		run_since(thread, pid, begin < thread->woken_ns && thread->woken_ns < now ? thread->woken_ns : begin);
 	}
 	return now - thread->since_ns;
+}
+
+/*
+ * The current thread is sampled, so it runs. Where that was not told (see run_until()), its wait ends now: else the
+ * next callback of its loop would be seen before the one in which it slept has ended. The scheduler's count is behind
+ * by a tick at most. A global function (kernel 5.6), so that the verifier checks it once.
+ */
+__noinline int run_sampled(void)
+{
+	struct task_struct *task = compat_task();
+	__u32 pid = (__u32)bpf_get_current_pid_tgid();
+	struct pybpf_thread *thread;
+
+	if (!cfg_waits || !waits_on)
+		return 0;
+	thread = bpf_map_lookup_elem(&threads, &pid);
+	if (thread && thread->state != PYBPF_STATE_RUNNING)
+		run_until(thread, task, pid, bpf_ktime_get_ns());
+	return 0;
 }
 
 static __noinline int begin_running(struct task_struct *task, __u64 now)

@@ -18,7 +18,6 @@ PYTHONS = pythons.of_each_version([item for item in pythons.interpreters() if it
 SOME = [item for item in (pythons.one((3, 10)), pythons.one((3, 13)), pythons.one((3, 14))) if item]
 NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
 SEVERAL = "several tasks"  # in place of a name
-BLOCKS = {"sleeps": "[task: sleeps]", "burns": "[task: burns]", "": ""}
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
@@ -74,11 +73,7 @@ def met_by_chance(says, listed):
 
 @every_python
 def test_what_blocks_is_listed(python, tmp_path):
-    # Seen in one of some hundred callbacks of 3.15: the stack at its switch is not read, and it is not listed.
-    for _ in range(3):
-        says, listed, told = run_blocks(python, "known", tmp_path, "--mode=wall")
-        if all(len(says["took"][task]) == listed.get(name, {"count": 0})["count"] for task, name in BLOCKS.items()):
-            break
+    says, listed, told = run_blocks(python, "known", tmp_path, "--mode=wall")
     assert set(listed) - short(says) == {"[task: sleeps]", "[task: burns]", ""}, listed
     check(says, listed, "sleeps", "sleep")
     check(says, listed, "burns", "burn")
@@ -137,6 +132,13 @@ def test_short_callbacks_do_not_add_up(python, tmp_path):
     says["lines"][SEVERAL] = says["lines"]["t0"]
     check(says, listed, SEVERAL, "sleep")
     assert "pybpf:   5 tasks in sleep (blocks.py:%d): 15 times, " % says["lines"]["t0"] in told, told
+
+
+@some_pythons
+def test_none_is_lost_before_one_that_computes(python, tmp_path):
+    """A virtual machine does not tell the switch to the CPU after some 2 of 1,000 sleeps: a sample does then."""
+    says, listed, _ = run_blocks(python, "turns", tmp_path, "--mode=wall", "--async-block=5ms")
+    assert listed["[task: naps]"]["count"] == len(says["took"]["naps"]) == 500, listed["[task: naps]"]
 
 
 @some_pythons

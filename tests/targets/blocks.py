@@ -71,6 +71,19 @@ async def steps():
     await asyncio.gather(*[start("t%d" % i, sleep, 0.02, 3) for i in range(5)])
 
 
+async def turns():
+    """Each callback that sleeps is followed by one that computes, without a switch between them."""
+
+    async def times(name, function, seconds):
+        for _ in range(500):
+            await asyncio.sleep(0)
+            function(name, seconds)
+
+    await asyncio.gather(
+        *[asyncio.create_task(times(*what), name=what[0]) for what in (("naps", sleep, 0.006), ("burns", burn, 0.004))]
+    )
+
+
 async def unfinished():
     if NAMED:
         asyncio.current_task().set_name("hangs")

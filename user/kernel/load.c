@@ -123,6 +123,7 @@ static int choose_waits(struct kernel *k)
 
 	host_kernel_look(&host);
 	skel->rodata->cfg_switch_state = host_kernel_at_least(&host, 5, 18);
+	skel->rodata->cfg_waits = k->options.waits;
 	skel->rodata->cfg_wait_detail = k->options.wait_detail;
 	skel->rodata->cfg_min_block_ns = k->options.min_block_ns;
 	skel->rodata->cfg_gil_waits = k->options.gil_waits;
