@@ -173,6 +173,8 @@ def test_the_header_and_run_tell_the_run(page, saved, deep):
     assert abs(float(share) - 100 * cpu_s / float(head["facts"]["duration_s"])) < 0.06
     said = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=True).stdout
     assert told["facts"]["Python"] == re.search(r"Python (\d+\.\d+)", said).group(1)
+    assert re.fullmatch(r"[\d.]+ (ms|s|min)", told["facts"]["CPU time of others"])
+    assert set(head["facts"]) & set(told["facts"]) == {"pybpf"}
     assert "--cmdline" in told["facts"]["Command"] and "program.py" not in told["facts"]["Command"]
     threads = Counter(tid for _, _, tid in samples)
     assert {number(re.search(r"\((\d+)\)$", row[1]).group(1)): number(row[2]) for row in told["threads"]} == threads

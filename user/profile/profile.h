@@ -133,8 +133,8 @@ struct profile_fact {
 #define PROFILE_STATE_SUSPENDED "awaits"
 
 /*
- * Keys of facts that pybpf sets; numbers are decimal. Each may be missing. edit_run.c says how those of several runs
- * become one, and which are left with --anonymize.
+ * Keys of facts that pybpf sets; numbers are decimal. Each may be missing. The table in facts.c says how those of
+ * several runs become one, and which are left with --anonymize.
  */
 #define PROFILE_FACT_VERSION  "pybpf"      /* version of the pybpf that sampled */
 #define PROFILE_FACT_HOST     "host"       /* name of the machine */

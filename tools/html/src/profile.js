@@ -134,6 +134,7 @@ export class Profile {
     const { stacks, samples, events, processes, threads } = data;
     this.measure = data.measure;
     this.facts = data.facts;
+    this.titles = data.titles;
     this.account = data.account;
     this.roots = data.roots;
     this.waits = data.frames.state !== undefined;

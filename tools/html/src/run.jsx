@@ -10,18 +10,15 @@ import { wallTime } from "./range.jsx";
 
 const FIRST_THREADS = 50;
 
-const NAMES = {
-  pybpf: ["pybpf", (v) => `version ${v}`],
-  host: ["Machine"],
-  kernel: ["Kernel"],
-  arch: ["Architecture"],
-  cpus: ["CPUs"],
-  start_ns: ["Began", (v) => moment(v)],
-  duration_s: ["Lasted", (v) => seconds(Number(v))],
-  freq_hz: ["Rate", (v) => `${v} Hz`],
-  event: ["Event"],
-  python: ["Python"],
-  command: ["Command"],
+// How facts are written whose values are not words.
+const WORDS = {
+  pybpf: (v) => `version ${v}`,
+  start_ns: (v) => moment(v),
+  duration_s: (v) => seconds(Number(v)),
+  others_s: (v) => seconds(Number(v)),
+  stolen_s: (v) => seconds(Number(v)),
+  waited_s: (v) => seconds(Number(v)),
+  freq_hz: (v) => `${v} Hz`,
 };
 const COMPARED = { share: "shares of each side", "ms/s": "CPU time per second", s: "CPU time of a run" };
 const GROUPS = {
@@ -219,11 +216,10 @@ export function RunView({ model }) {
         <h2>Run</h2>
         <dl class="facts tall">
           {Object.entries(profile.facts).filter(([key, value]) => key !== "cpus" || value !== "0").map(([key, value]) => {
-            const [name, words] = NAMES[key] ?? [key];
             return (
               <div key={key}>
-                <dt>{name}</dt>
-                <dd>{words ? words(value) : value}</dd>
+                <dt>{profile.titles[key]}</dt>
+                <dd>{WORDS[key]?.(value) ?? value}</dd>
               </div>
             );
           })}

@@ -11,6 +11,7 @@
  *   format "pybpf-html", version 1
  *   measure   {name, unit, period_ns}: what values count; period_ns: the CPU time that a value of 1 represents, or 0
  *   facts     {key: value}: PROFILE_FACT_... of profile.h
+ *   titles    {key: title}: of these facts
  *   account   [{group, key, text, value}]
  *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
  *   strings   [text]
@@ -45,6 +46,7 @@
 #include "base/gzip.h"
 #include "base/json.h"
 #include "output/output.h"
+#include "profile/facts.h"
 #include "profile/idle.h"
 
 /* The bytes of the page in .rodata. The assembler finds the file through the compiler's -Iuser. */
@@ -85,6 +87,11 @@ static void write_run(const struct profile *p, struct json *j)
 	json_begin_object(j, "facts");
 	for (size_t i = 0; i < count; i++)
 		json_string(j, profile_string(p, facts[i].key), profile_string(p, facts[i].value));
+	json_end_object(j);
+	json_begin_object(j, "titles");
+	for (size_t i = 0; i < count; i++)
+		json_string(j, profile_string(p, facts[i].key),
+			    profile_fact_rule(profile_string(p, facts[i].key)).title);
 	json_end_object(j);
 
 	account = profile_account_entries(p, &count);
