@@ -109,7 +109,7 @@ static __noinline int leave_gil(struct loop_context *c)
 
 	leaving->with_gil = 0;
 	leaving->holder_stack_id = PYBPF_HOLDER_UNKNOWN;
-	if (cfg_gil_waits && leaving->gil && c->l && read_owner(&c->s->walk, c->l, leaving->gil, &owner) &&
+	if (cfg_gil_waits && leaving->gil && c->l && read_gil_owner(&c->s->walk, c->l, leaving->gil, &owner) &&
 	    owner.last_holder == walk_innermost_tstate(&c->s->walk))
 		leaving->with_gil = PYBPF_WAIT_WITH_GIL;
 	leaving->owner = owner;
@@ -143,7 +143,7 @@ static __noinline int leave_wait(struct loop_context *c, __u32 state)
 	if (!cfg_gil_waits && leaving->use == GIL_FUTEX_TAKE) {
 		struct gil_owner owner = {};
 
-		read_owner(&c->s->walk, c->l, leaving->gil, &owner);
+		read_gil_owner(&c->s->walk, c->l, leaving->gil, &owner);
 		leaving->owner = owner;
 	}
 	leaving->wait.state = PYBPF_STATE_GIL;

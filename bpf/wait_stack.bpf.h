@@ -158,7 +158,7 @@ static __noinline int see_holder(struct holder_search *search)
 	struct gil_owner before = {.locked = 1};
 	struct leaving *leaving = &search->c.s->leaving;
 
-	if (!read_owner(&search->c.s->walk, search->c.l, leaving->gil, &before) ||
+	if (!read_gil_owner(&search->c.s->walk, search->c.l, leaving->gil, &before) ||
 	    before.last_holder == search->own_tstate) {
 		leaving->holder_stack_id = before.locked ? PYBPF_HOLDER_UNKNOWN : PYBPF_HOLDER_NONE;
 		return 0;
@@ -176,7 +176,7 @@ static __noinline int check_holder(struct holder_search *search)
 	__u64 id = number_other(search->c.s), last;
 	struct gil_owner after;
 
-	if (!id || !read_owner(&search->c.s->walk, search->c.l, leaving->gil, &after) ||
+	if (!id || !read_gil_owner(&search->c.s->walk, search->c.l, leaving->gil, &after) ||
 	    after.last_holder != leaving->seen.last_holder || after.switch_number != leaving->seen.switch_number)
 		return 0;
 	last = leaving->seen_stack_id;

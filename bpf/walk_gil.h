@@ -67,8 +67,8 @@ static __always_inline __u64 gil_semaphore(struct walk *w, const struct pybpf_la
  * A thread of 2.7 sets _PyThreadState_Current after it took the semaphore, and clears it before it lets it go
  * (PyEval_RestoreThread(), PyEval_SaveThread()).
  */
-static __always_inline bool read_owner_27(struct walk *w, const struct pybpf_layout *l, __u64 gil,
-					  struct gil_owner *owner)
+static __always_inline bool read_gil_owner_27(struct walk *w, const struct pybpf_layout *l, __u64 gil,
+					      struct gil_owner *owner)
 {
 	__u64 semaphore = gil_semaphore(w, l, gil);
 	__u32 value = SEMAPHORE_FREE;
@@ -80,8 +80,8 @@ static __always_inline bool read_owner_27(struct walk *w, const struct pybpf_lay
 	return !walk_read(w, &owner->last_holder, sizeof(owner->last_holder), gil + l->gil.last_holder);
 }
 
-static __always_inline bool read_owner_36(struct walk *w, const struct pybpf_layout *l, __u64 gil,
-					  struct gil_owner *owner)
+static __always_inline bool read_gil_owner_36(struct walk *w, const struct pybpf_layout *l, __u64 gil,
+					      struct gil_owner *owner)
 {
 	__u32 locked = 0;
 
@@ -93,13 +93,14 @@ static __always_inline bool read_owner_36(struct walk *w, const struct pybpf_lay
 }
 
 /* Returns whether a thread holds the GIL; *owner is valid if the GIL could be read. */
-static __always_inline bool read_owner(struct walk *w, const struct pybpf_layout *l, __u64 gil, struct gil_owner *owner)
+static __always_inline bool read_gil_owner(struct walk *w, const struct pybpf_layout *l, __u64 gil,
+					   struct gil_owner *owner)
 {
 	if (l->gil.lock) {
-		if (!read_owner_27(w, l, gil, owner))
+		if (!read_gil_owner_27(w, l, gil, owner))
 			return false;
 	} else if (l->gil.last_holder) {
-		if (!read_owner_36(w, l, gil, owner))
+		if (!read_gil_owner_36(w, l, gil, owner))
 			return false;
 	} else {
 		gil += GIL_LAST_HOLDER + (l->free_threaded ? 8 : 0);

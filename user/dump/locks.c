@@ -205,7 +205,7 @@ static void read_held(struct reader *r, uint32_t index, const struct items *item
 }
 
 /* Finds the lock that the leaf waits for among all that its frame may have, and so who has it if it is an RLock. */
-static void read_owner(struct reader *r, const struct items *items)
+static void read_lock_owner(struct reader *r, const struct items *items)
 {
 	uint64_t first = r->stack->addresses[0] + py_frame_locals(r->layout), words[STACK_MAX * 2];
 	uint64_t before = !has_blocks(r) && items->at > first ? (items->at - first) / 8 : 0;
@@ -258,7 +258,7 @@ void dump_locks_read(const struct py_values_of *of, const struct walk_stack *sta
 	for (uint32_t i = 0; i < count && r->v && !py_values_are_over(r->v); i++) {
 		if (find_items(r, i, &items)) {
 			if (!i && out->wanted)
-				read_owner(r, &items);
+				read_lock_owner(r, &items);
 			if (!waits)
 				read_held(r, i, &items);
 		}

@@ -133,7 +133,7 @@ uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_la
 	if (!u)
 		return 0;
 	u->memory = memory;
-	if (read_owner(&u->walk, layout, gil, &owner))
+	if (read_gil_owner(&u->walk, layout, gil, &owner))
 		holder = owner.last_holder;
 	free(u);
 	return holder;
@@ -202,7 +202,7 @@ static int keep_stack(struct user_walk *u, uint64_t futex, struct walk_stack *ou
 	out->gil = walk_find_gil(&u->walk, layout);
 	out->wants_gil = find_gil_futex(&u->walk, layout, out->gil, futex) != GIL_FUTEX_NONE;
 	out->has_gil =
-		out->gil && read_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
+		out->gil && read_gil_owner(&u->walk, layout, out->gil, &owner) && owner.last_holder == u->walk.tstate;
 	return 0;
 }
 
