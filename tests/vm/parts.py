@@ -205,6 +205,7 @@ def part_blocks():
     import asyncio
 
     cpu_s, wall_s = [], []
+    began = time.monotonic()
 
     async def grinds():
         await asyncio.sleep(FOUND_S)
@@ -218,7 +219,9 @@ def part_blocks():
         await asyncio.create_task(grinds(), name="mill")
 
     asyncio.run(main())
-    return {"blocks": ROUNDS, "cpu_s": sum(cpu_s), "wall_s": sum(wall_s)}
+    # A callback begins before its clock is read, and ends after: the loop slept for no less than it was asked to.
+    at_most_s = time.monotonic() - began - FOUND_S - ROUNDS * 0.01
+    return {"blocks": ROUNDS, "cpu_s": sum(cpu_s), "wall_s": sum(wall_s), "at_most_s": at_most_s}
 
 
 def part_suspends():
