@@ -139,8 +139,8 @@ def check_started(results):
         assert role and not {"parent", "child"} - {role} & set(names), "%s of %s: %s" % (role, started, show(stack))
         named[pid.group(1)] += count if "burn" in names else 0
     for pid, (role, cpu_s) in started.items():
-        # The emulator's clocks are no better, beside other tests.
-        assert named[pid] >= 0.5 * cpu_s * RATE, "%s %s: %d samples of %.2f s" % (role, pid, named[pid], cpu_s)
+        # The clocks go on while the emulator waits for a CPU, and its timer does not.
+        assert named[pid] >= 0.1 * cpu_s * RATE, "%s %s: %d samples of %.2f s" % (role, pid, named[pid], cpu_s)
     stats = results.stats("all.json")
     assert stats["processes"]["started"] == STARTS, stats["processes"]
     assert stats["samples"]["lost"] <= 0.05 * stats["samples"]["asked"], stats

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/scan.h"
@@ -81,12 +83,44 @@ static void test_long_row(void **unused)
 	assert_true(time_row(10000) < 40 * time_row(1000));
 }
 
+/* A child that has ended and not been waited for is in /proc, and none of the processes that there are. */
+static void test_one_that_has_ended(void **unused)
+{
+	pid_t ended = fork(), there;
+	uint32_t own = (uint32_t)getpid(), *below;
+	siginfo_t info;
+	size_t found;
+	int ends[2];
+	char byte;
+
+	(void)unused;
+	if (!ended)
+		_exit(0);
+	assert_int_equal(pipe(ends), 0);
+	there = fork();
+	if (!there) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) != 0);
+	}
+	assert_true(ended > 0 && there > 0);
+	assert_int_equal(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(scan_find_below(&own, 1, &below, &found), 0);
+	assert_int_equal(found, 1);
+	assert_int_equal(below[0], there);
+	free(below);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(waitpid(ended, NULL, 0), ended);
+	assert_int_equal(waitpid(there, NULL, 0), there);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_one_that_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
