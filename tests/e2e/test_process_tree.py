@@ -26,6 +26,11 @@ def children(pid):
     return [int(child) for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text(encoding="ascii").split()]
 
 
+def descendants(pid):
+    found = children(pid)
+    return found + [further for child in found for further in descendants(child)]
+
+
 class Family:
     def __init__(self, process):
         self.process = process
@@ -150,6 +155,19 @@ def test_of_a_container_from_its_first_process():
             assert stack[0].text == inside.id
             assert "(%d, 1 inside)" % inside.pid in stack[1].text, "the chain begins with the container's first process"
         assert max(len(roots) for roots in chains((stack[1:], n) for stack, n in run.stacks()).values()) >= 3
+
+
+def test_of_a_namespace_within_another_from_its_first_process():
+    """What started it is in a PID namespace, too: not that of its own processes."""
+    fork = ["unshare", "--pid", "--fork", "--kill-child"]
+    argv = [*fork, "sh", "-c", '"$@"; true', "sh", *fork, *harness.default_python().command("spin.py")]
+    with harness.started(argv) as outer:
+        spins = lambda: [pid for pid in descendants(outer.pid) if comm(pid).startswith("python")]
+        harness.wait_for(lambda: spins() and harness.cpu_s(spins()[0]) > 0.3)
+        (pid,) = spins()
+        text = pybpf("dump", "-p", pid, "--process-tree").out
+        assert "Process tree" not in text and len(above(pid)) > 2, text
+        assert json.loads(pybpf("dump", "-p", pid, "--json").out)["parents"] == []
 
 
 def test_in_the_head_of_dump():
