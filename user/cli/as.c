@@ -2,22 +2,22 @@
 /* --as: finds the user that a command runs as, and warns about commands that run as root. */
 #include "cli/as.h"
 
-#include <pwd.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "base/log.h"
+#include "base/users.h"
 
 static const struct passwd *find_account(const char *text)
 {
-	const struct passwd *account = getpwnam(text);
+	const struct passwd *account = users_find_name(text);
 	double uid;
 
 	if (account || cli_number(text, 0, UINT32_MAX - 1, &uid) || uid != (uint32_t)uid)
 		return account;
-	return getpwuid((uid_t)uid);
+	return users_find_uid((uid_t)uid);
 }
 
 int cli_as_find(struct caller *as, const char *text)
@@ -33,16 +33,20 @@ int cli_as_find(struct caller *as, const char *text)
 		account = find_account(text);
 		if (!account)
 			return cli_usage(
-				"--as %s: there is no such user; it takes a name, a UID, or caller: who called "
+				"--as %s: /etc/passwd has no such user; it takes a name, a UID, or caller: who called "
 				"sudo",
 				text);
 		as->uid = account->pw_uid;
 		as->gid = account->pw_gid;
 	}
-	if (!caller_look_up(as))
-		return 0;
-	log_error("out of memory while starting");
-	return CLI_FAILED;
+	if (caller_look_up(as)) {
+		log_error("out of memory while starting");
+		return CLI_FAILED;
+	}
+	if (!as->name)
+		log_warn("--as %s: /etc/passwd has no user %u: the command gets / for HOME, and no other group than %u",
+			 text, as->uid, as->gid);
+	return 0;
 }
 
 void cli_as_tell_root(void)

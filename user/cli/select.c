@@ -3,13 +3,13 @@
 #include "cli/select.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "base/log.h"
+#include "base/users.h"
 
 static int no_memory(void)
 {
@@ -58,12 +58,12 @@ static int take_pids(const struct cli_option *option, const char *text, void *fi
 
 static int take_user(const struct cli_option *option, const char *text, void *filter)
 {
-	const struct passwd *user = getpwnam(text);
+	const struct passwd *user = users_find_name(text);
 	double uid;
 
 	if (!user &&
 	    (text[0] < '0' || text[0] > '9' || cli_number(text, 0, UINT32_MAX - 1, &uid) || uid != (uint32_t)uid))
-		return cli_usage("%s %s: this machine has no such user; it takes a name or a number",
+		return cli_usage("%s %s: /etc/passwd has no such user; it takes a name or a number",
 				 cli_option_spelling(option), text);
 	return discovery_numbers_add(list(option, filter), user ? user->pw_uid : (uint32_t)uid) ? no_memory() : 0;
 }

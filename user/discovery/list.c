@@ -3,7 +3,6 @@
 #include "discovery/list.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/text.h"
+#include "base/users.h"
 
 /* Bytes of a command line that are kept; it can have megabytes. */
 #define COMMAND_MAX 4096
@@ -53,7 +53,7 @@ static int add_row(struct collector *c, struct ps_row **row)
 
 static char *user_name(uid_t uid)
 {
-	const struct passwd *user = getpwuid(uid);
+	const struct passwd *user = users_find_uid(uid);
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", uid);

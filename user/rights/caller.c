@@ -4,16 +4,12 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
-
-/* Most groups that are looked up: Linux's NGROUPS_MAX. An account has more only by mistake. */
-#define GROUPS_MOST 65536
+#include "base/users.h"
 
 /*
  * Reads a user's or group's number from the environment. Returns false when it is missing, not a number, or the largest
@@ -62,38 +58,15 @@ static bool has_group(const struct caller *caller, gid_t gid)
 	return false;
 }
 
-/* Looks up the account's groups. Returns 0 or -ENOMEM. */
-static int look_up_groups(struct caller *caller, const char *name, gid_t first)
-{
-	size_t room = 0;
-	int count = 16;
-
-	while (count <= GROUPS_MOST) {
-		int asked = count;
-
-		if (array_reserve(&caller->groups, &room, (size_t)count, sizeof(*caller->groups)))
-			return -ENOMEM;
-		if (getgrouplist(name, first, caller->groups, &count) >= 0) {
-			caller->group_count = (size_t)count;
-			return 0;
-		}
-		/* glibc says how many there are, musl does not. */
-		count = count > asked ? count : 2 * asked;
-	}
-	caller->groups[0] = first;
-	caller->group_count = 1;
-	return 0;
-}
-
 int caller_look_up(struct caller *caller)
 {
-	const struct passwd *account = getpwuid(caller->uid);
+	const struct passwd *account = users_find_uid(caller->uid);
 	int err = 0;
 
 	if (account) {
 		caller->name = strdup(account->pw_name);
 		caller->shell = strdup(account->pw_shell);
-		err = look_up_groups(caller, account->pw_name, account->pw_gid);
+		err = users_list_groups(account->pw_name, account->pw_gid, &caller->groups, &caller->group_count);
 		if (!err && !has_group(caller, caller->gid))
 			caller->gid = account->pw_gid;
 	} else {
