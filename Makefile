@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/pybpf
+# make static     build/pybpf-static, one file that needs no library where it runs
 # make install    to $(DESTDIR)$(PREFIX)
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
@@ -16,13 +17,13 @@
 # make format     lay out all C code
 # make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
 #
-# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; STATIC=1 links jansson, protobuf-c and ncurses
-# statically; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
+# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
 
 CC ?= gcc
 CLANG ?= clang
 BPFTOOL ?= bpftool
 PROTOC_C ?= protoc-c
+INFOCMP ?= infocmp
 CLANG_FORMAT ?= clang-format
 PREFIX ?= /usr/local
 BUILD ?= build
@@ -69,12 +70,9 @@ HARDENING += $(call compiler_takes,-mbranch-protection=standard)
 endif
 
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
-# With STATIC=1 the binary needs none of the last four where it runs, and an update of the system does not reach them.
-ifeq ($(STATIC),1)
-LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -l:libjansson.a -l:libprotobuf-c.a -l:libncursesw.a -l:libtinfo.a
-else
 LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -ljansson -lprotobuf-c -lncursesw -ltinfo
-endif
+# Those that libdw.a and libelf.a call themselves.
+STATIC_LIBS := $(LDLIBS) -llzma -lbz2 -lzstd
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -102,6 +100,13 @@ all: $(BUILD)/pybpf
 $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# An update of the system does not reach what is linked in: it has to be built again.
+$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/libuser.a
+	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+
+.PHONY: static
+static: $(BUILD)/pybpf-static
+
 # Appended, not replaced: files of several rooms have one name.
 $(BUILD)/libuser.a: $(LIB_OBJ)
 	rm -f $@ && $(AR) qcs $@ $^
@@ -126,8 +131,16 @@ $(BUILD)/syscall_names.h: $(BUILD)/flags
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/[__NR_\1] = "\1",/p' | LC_ALL=C sort >$@.tmp
 	mv $@.tmp $@
 
+# Terminals that top draws on where the host describes none, the first one of each family.
+TERMINALS := xterm-256color screen-256color tmux-256color linux vt100
+$(BUILD)/terminal_descriptions.h: $(BUILD)/flags
+	for name in $(TERMINALS); do \
+		text=$$($(INFOCMP) -q -Q2 $$name | tr -d '\n') && echo "{\"$$name\", \"$$text\"}," || exit 1; \
+	done >$@.tmp
+	mv $@.tmp $@
+
 # Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h
+$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(BUILD)/terminal_descriptions.h
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -225,10 +238,10 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 # to notice, before anything is compiled, that something to build with is missing.
 HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h
 .PHONY: FORCE
-$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(LDLIBS) $(LINK_HARDENING) $(LDFLAGS)
+$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
-		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C); do \
+		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C) $(INFOCMP); do \
 			command -v "$$tool" >/dev/null || { \
 				echo "make: $$tool is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
 		done; \
@@ -321,7 +334,7 @@ replay-programs: $(REPLAY_BIN)
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
 	$(BUILD)/walker \
-	$(BUILD)/pybpf-san
+	$(BUILD)/pybpf-san $(BUILD)/pybpf-static
 
 .PHONY: mutants
 mutants:
@@ -343,7 +356,7 @@ lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATH
 lint: export BPF_FLAGS := $(filter-out $(SAME_PATHS),$(BPF_CFLAGS))
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
-lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(PROTO_C)
+lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(BUILD)/terminal_descriptions.h $(PROTO_C)
 	@tools/lint
 
 format:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --version and `pybpf version`, and with -v the versions of the libraries. The list marks those that are linked in: an
- * update of the system does not change them.
+ * --version and `pybpf version`, which say how pybpf was linked, and with -v the versions of the libraries. The list
+ * marks those that are linked in: an update of the system does not change them.
  */
 #include <bpf/libbpf.h>
 #include <curses.h>
 #include <dlfcn.h>
+#include <elfutils/version.h>
 #include <jansson.h>
 #include <libelf.h>
 #include <limits.h>
+#include <link.h>
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +18,21 @@
 #include <zlib.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
+
+/* Returns whether this program needs no library of the host. */
+static bool is_static(void)
+{
+	for (const ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_NEEDED)
+			return false;
+	}
+	return true;
+}
 
 /*
  * Prints the version of the library that contains `function`. version NULL: the library has no call for it; elfutils
- * has its version in the file's name.
+ * has its version in the file's name, and linked in it is that of the headers, as 188 for 0.188.
  */
 static void print_library(const char *name, const char *version, void (*function)(void))
 {
@@ -29,13 +42,15 @@ static void print_library(const char *name, const char *version, void (*function
 		      own.dli_fbase != library.dli_fbase;
 
 	if (!version)
-		version = shared && realpath(library.dli_fname, path) ? strrchr(path, '/') + 1 : "unknown";
+		version = !shared                             ? "0." CLI_NUMBER(_ELFUTILS_VERSION)
+			  : realpath(library.dli_fname, path) ? strrchr(path, '/') + 1
+							      : "unknown";
 	printf("  %-10s %s, %s\n", name, version, shared ? "shared" : "linked in");
 }
 
 void cli_version(bool libraries)
 {
-	puts("pybpf " PYBPF_VERSION);
+	printf("pybpf %s%s\n", PYBPF_VERSION, is_static() ? " (static)" : "");
 	if (!libraries)
 		return;
 	print_library("libbpf", libbpf_version_string() + 1, (void (*)(void))libbpf_version_string);

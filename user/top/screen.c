@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "top/terminals.h"
 
 /* Escape alone is told from the beginning of a key's sequence after this time. */
 #define ESCAPE_MS  25
@@ -98,6 +99,36 @@ static void forget_descriptions(void)
 		unsetenv(names[i]);
 }
 
+/*
+ * Takes the user's character set if it is UTF-8: for any other, glibc would load a converter from the host, and a
+ * static binary must load nothing. Returns whether it is. A root without locales has no other UTF-8 than the C
+ * library's own.
+ */
+static bool take_utf8(void)
+{
+	const char *asked = getenv("LC_ALL") ?: getenv("LC_CTYPE") ?: getenv("LANG") ?: "";
+
+	if (!setlocale(LC_CTYPE, "") && (strcasestr(asked, "utf-8") || strcasestr(asked, "utf8")))
+		setlocale(LC_CTYPE, "C.UTF-8");
+	if (!strcmp(nl_langinfo(CODESET), "UTF-8"))
+		return true;
+	setlocale(LC_CTYPE, "C");
+	return false;
+}
+
+/* Opens the terminal as this host describes it, else as pybpf itself does. Returns NULL if neither does. */
+static SCREEN *open_terminal(const char *term)
+{
+	SCREEN *screen = newterm(NULL, stdout, stdin);
+	const struct terminal *known = screen ? NULL : terminals_find(term);
+
+	if (!known || setenv("TERMINFO", known->description, 1))
+		return screen;
+	screen = newterm(known->name, stdout, stdin);
+	unsetenv("TERMINFO");
+	return screen;
+}
+
 struct top_screen *top_screen_open(struct error *error)
 {
 	struct top_screen *s = calloc(1, sizeof(*s));
@@ -113,9 +144,8 @@ struct top_screen *top_screen_open(struct error *error)
 		goto fail;
 	}
 	forget_descriptions();
-	setlocale(LC_CTYPE, "");
-	s->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
-	s->terminal = newterm(NULL, stdout, stdin);
+	s->utf8 = take_utf8();
+	s->terminal = open_terminal(term);
 	if (!s->terminal || !has_capability("cup")) {
 		if (s->terminal)
 			endwin();
