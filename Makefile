@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/pybpf
 # make static     build/pybpf-static, one file that needs no library where it runs
-# make install    to $(DESTDIR)$(PREFIX)
+# make install    to $(DESTDIR)$(PREFIX); without root PREFIX=~/.local; make uninstall removes it from there
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       what a change must pass, in some 15 minutes; T="wall and not memory" PY="3.12 3.13t" choose some tests
@@ -26,6 +26,8 @@ PROTOC_C ?= protoc-c
 INFOCMP ?= infocmp
 CLANG_FORMAT ?= clang-format
 PREFIX ?= /usr/local
+# Not every shell expands it behind the equals sign.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 BUILD ?= build
 VERSION := 0.1.0
 
@@ -252,12 +254,19 @@ $(BUILD)/flags: FORCE
 		mkdir -p $(@D) && printf '%s\n' "$$FLAGS" >$@; \
 	fi
 
-.PHONY: install
-install: $(BUILD)/pybpf
-	install -D -m 755 $(BUILD)/pybpf $(DESTDIR)$(PREFIX)/bin/pybpf
-	@for page in $(wildcard docs/*.1); do \
-		install -v -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/} || exit 1; \
+# What is installed, as FILE:PLACE below PREFIX. PROGRAM=build/pybpf-static installs that one.
+PROGRAM ?= $(BUILD)/pybpf
+INSTALLED := $(PROGRAM):bin/pybpf $(foreach page,$(wildcard docs/*.1),$(page):share/man/man1/$(notdir $(page)))
+
+.PHONY: install uninstall
+install: $(PROGRAM)
+	@for pair in $(INSTALLED); do \
+		case "$$pair" in *:bin/*) mode=755 ;; *) mode=644 ;; esac; \
+		install -v -D -m "$$mode" "$${pair%:*}" "$(DESTDIR)$(PREFIX)/$${pair#*:}" || exit 1; \
 	done
+
+uninstall:
+	@for pair in $(INSTALLED); do rm -fv "$(DESTDIR)$(PREFIX)/$${pair#*:}" || exit 1; done
 
 .PHONY: demo
 demo:

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sudo.h"
 #include "cli/cli.h"
 #include "cli/other_tools.h"
 
@@ -87,6 +88,7 @@ int main(int argc, char **argv)
 	const struct cli_command *command;
 
 	stand_in_for_closed_streams();
+	sudo_remember(argc, argv);
 	cli_start_ns = clock_ns(CLOCK_MONOTONIC);
 	if (argc > 1) {
 		command = find_command(argv[1]);

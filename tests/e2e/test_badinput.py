@@ -222,9 +222,25 @@ def test_no_privilege(spinning):
         done = subprocess.run(
             as_nobody(binary, "-p", str(spinning.pid), "-d", "1"), capture_output=True, text=True
         )
-    sentence = one_sentence(done.stderr)
-    assert done.returncode != 0 and done.stdout == ""
-    assert "CAP_" in sentence and "sudo" in sentence
+        sentence = one_sentence(done.stderr)
+        assert done.returncode != 0 and done.stdout == ""
+        assert "CAP_" in sentence
+        # Pasted into a shell, what it names does it, where sudo's secure_path has no such program.
+        advice = re.search(r"run `(sudo %s -p %d -d 1)`" % (re.escape(binary), spinning.pid), sentence)
+        assert advice, sentence
+        if shutil.which("sudo"):
+            done = subprocess.run(advice.group(1), shell=True, capture_output=True, text=True, cwd="/")
+            assert done.returncode == 0 and done.stdout.strip(), done.stderr
+
+
+def test_no_privilege_where_sudo_finds_it():
+    hide = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /usr/local/bin && shift && exec "$@"', "sh"]
+    with public_copy() as binary:
+        done = subprocess.run([*hide, os.path.dirname(binary), *as_nobody("/usr/local/bin/pybpf", "--comm", "a b*", "-d", "1")],
+                              capture_output=True, text=True)
+        quoted = subprocess.run(as_nobody(binary, "--comm", "it's"), capture_output=True, text=True)
+    assert "run `sudo pybpf --comm 'a b*' -d 1`" in one_sentence(done.stderr)
+    assert "run `sudo %s ...`" % binary in one_sentence(quoted.stderr)
 
 
 def test_no_privilege_for_a_command():

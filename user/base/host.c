@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/sudo.h"
 
 /* Missing in linux/capability.h of older systems (added in Linux 5.8). */
 #ifndef CAP_PERFMON
@@ -44,8 +47,8 @@ int host_check_privilege(struct error *error)
 		missing = "CAP_SYS_PTRACE (to read other processes' mappings and memory)";
 	if (!missing)
 		return 0;
-	return error_set(error, -EPERM, "recording needs %s, which this process does not have; run it with sudo",
-			 missing);
+	return error_set(error, -EPERM, "recording needs %s, which this process does not have; run `%s`", missing,
+			 sudo_command());
 }
 
 /* Inode of the initial user namespace (PROC_USER_INIT_INO, include/linux/proc_ns.h). */
@@ -57,12 +60,15 @@ int host_check_privilege(struct error *error)
  */
 const char *host_explain_denial(bool files)
 {
+	static char text[PATH_MAX + 256];
 	bool ptrace = host_has_capability(CAP_SYS_PTRACE);
 	struct stat st;
 
-	if (!ptrace && geteuid())
-		return files ? "; run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE"
-			     : "; run as root, or with CAP_SYS_PTRACE";
+	if (!ptrace && geteuid()) {
+		snprintf(text, sizeof(text), "; run as root, or with CAP_SYS_PTRACE%s: `%s`",
+			 files ? " and CAP_CHECKPOINT_RESTORE" : "", sudo_command());
+		return text;
+	}
 	if (!ptrace)
 		return "; pybpf runs as root, but without CAP_SYS_PTRACE: give it that capability (docker run "
 		       "--cap-add=SYS_PTRACE)";

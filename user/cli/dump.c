@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/sudo.h"
 #include "base/procfs.h"
 #include "cli/options.h"
 #include "cli/select.h"
@@ -387,8 +388,9 @@ static int print_list(const struct dump_command *dump, const struct ps_list *lis
 		return print_all(dump, list);
 	/* A process that -p names has had a sentence of its own. */
 	if (!dump->filter.pids.count)
-		log_error("no Python process was found among the %zu that were looked at%s", list->looked_at,
-			  list->denied ? ", of which some cannot be read: run as root, or as their user" : "");
+		log_error("no Python process was found among the %zu that were looked at%s%s%s", list->looked_at,
+			  list->denied ? ", of which some cannot be read: run as their user, or as root: `" : "",
+			  list->denied ? sudo_command() : "", list->denied ? "`" : "");
 	return CLI_FAILED;
 }
 

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/procfs.h"
+#include "base/sudo.h"
 #include "base/text.h"
 #include "base/users.h"
 
@@ -243,8 +244,12 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
 			continue;
 		list->missing = true;
-		log_error("there is no process %u%s", filter->pids.items[i],
-			  list->hidden ? ", or /proc hides it (hidepid): run as root, or with CAP_SYS_PTRACE" : "");
+		if (list->hidden)
+			log_error("there is no process %u, or /proc hides it (hidepid): run as root, or with "
+				  "CAP_SYS_PTRACE: `%s`",
+				  filter->pids.items[i], sudo_command());
+		else
+			log_error("there is no process %u", filter->pids.items[i]);
 	}
 	tell_strangers(c);
 	for (size_t i = 0; i < c->nr_strangers; i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/sudo.h"
 #include "base/text.h"
 
 #define NAME_WIDTH 18
@@ -73,13 +74,13 @@ static void print_verdict(const struct doctor *d)
 	struct error error;
 
 	if (!d->fails)
-		fprintf(d->out, "the main job can run: sudo pybpf -p PID -d 30%s%s%s\n",
+		fprintf(d->out, "the main job can run: %s -p PID -d 30%s%s%s\n", sudo_program(),
 			d->warnings ? " (less than everything: see " : "", d->warned, d->warnings ? ")" : "");
 	else if (host_check_privilege(&error))
 		fprintf(d->out,
-			"the main job cannot run from here: start with the privileges, `sudo pybpf doctor` (failed: "
+			"the main job cannot run from here: start with the privileges, `%s` (failed: "
 			"%s)\n",
-			d->failed);
+			sudo_command(), d->failed);
 	else
 		fprintf(d->out, "the main job cannot run: change what is marked FAIL above (%s)\n", d->failed);
 }

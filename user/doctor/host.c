@@ -15,6 +15,7 @@
 
 #include "base/host.h"
 #include "base/remote.h"
+#include "base/sudo.h"
 #include "discovery/ask.h"
 #include "helper/helper.h"
 #include "kernel/event.h"
@@ -86,7 +87,8 @@ static void look_capability(struct doctor_item *item, int capability, const char
 		doctor_found(item, DOCTOR_OK, "through CAP_SYS_ADMIN");
 	} else {
 		doctor_found(item, DOCTOR_FAIL, "missing");
-		doctor_advise(item, "needed %s: run it with sudo, or give %s to whoever runs it", purpose, setcap);
+		doctor_advise(item, "needed %s: run `%s`, or give %s to whoever runs it", purpose, sudo_command(),
+			      setcap);
 	}
 }
 

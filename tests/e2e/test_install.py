@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make install and make uninstall: below a folder of one's own, and nothing is left there."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import harness
+from harness import PYBPF, TOP
+
+
+def make(target, home, *options):
+    """With what is built: nothing is made again."""
+    build = Path(PYBPF).resolve().parent
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD")}
+    done = subprocess.run(
+        ["make", "-s", "-o", PYBPF, "BUILD=%s" % build, target, *options], cwd=TOP, env={**environment, "HOME": str(home)},
+        capture_output=True, text=True, timeout=harness.PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def files(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_below_home(tmp_path):
+    make("install", tmp_path, "PREFIX=~/.local")
+    program = tmp_path / ".local/bin/pybpf"
+    assert subprocess.run([program, "version"], capture_output=True, text=True).stdout == harness.pybpf("version").out
+    found = files(tmp_path)
+    assert "pybpf.1" in {os.path.basename(name) for name in found}
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in found} == {0o755, 0o644}
+    told = subprocess.run([program, "doctor"], capture_output=True, text=True).stdout
+    assert re.search(r"sudo %s\b" % re.escape(str(program)), told), "sudo would not find it: " + told
+    other = tmp_path / ".local/bin/other"
+    other.write_text("not pybpf's")
+    make("uninstall", tmp_path, "PREFIX=~/.local")
+    assert files(tmp_path) == {".local/bin/other"}
+
+
+def test_below_destdir(tmp_path):
+    """As packages are made."""
+    make("install", tmp_path, "PREFIX=/usr", "DESTDIR=%s" % (tmp_path / "a folder"))
+    assert "a folder/usr/bin/pybpf" in files(tmp_path)
+    make("uninstall", tmp_path, "PREFIX=/usr", "DESTDIR=%s" % (tmp_path / "a folder"))
+    assert files(tmp_path) == set()
