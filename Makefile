@@ -15,6 +15,7 @@
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
 # make mutants    do the tests find some hundred faults? MUTANTS="bpf symbols/pep657-sign" chooses rooms and mutants
 # make format     lay out all C code
+# make manual     docs/pybpf-COMMAND.1, of the tables of options and docs/manual; they are checked in
 # make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
 #
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
@@ -371,6 +372,10 @@ lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(BUILD)/terminal_descripti
 format:
 	$(CLANG_FORMAT) -i $(filter-out user/cpython/layout_tables.h,$(wildcard $(foreach folder,user user/* user/*/* bpf tests/unit tests/unit/* tests/kernel tests/fuzz \
 		tests/hostile tests/targets tools tools/gen,$(folder)/*.c $(folder)/*.h)))
+
+.PHONY: manual
+manual: $(BUILD)/pybpf
+	tools/gen/manual $(BUILD)/pybpf docs
 
 .PHONY: html-app
 html-app:

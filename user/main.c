@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/sudo.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/other_tools.h"
 
 static int help(int argc, char **argv);
@@ -36,17 +37,38 @@ static const struct cli_command *find_command(const char *name)
 	return NULL;
 }
 
-/* pybpf help: the first page; pybpf help COMMAND: as `pybpf COMMAND --help`. */
+/* Those two have no options of their own. */
+static bool has_options(const struct cli_command *command)
+{
+	return command->run != help && command->run != cli_print_version;
+}
+
+static int print_options(void)
+{
+	int code = CLI_OK;
+
+	cli_options_as_table = true;
+	cli_print_table_head();
+	for (const struct cli_command *c = commands; c->name && !code; c++) {
+		cli_print_table_command(c->name, c->summary);
+		if (has_options(c))
+			code = c->run(2, (char *[]){(char *)c->name, "--help", NULL});
+	}
+	return code;
+}
+
+/* pybpf help: the first page; help COMMAND: as `pybpf COMMAND --help`; help --options: every option, for programs. */
 static int help(int argc, char **argv)
 {
 	const struct cli_command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
 	if (argc < 2)
 		return cli_print_front(commands);
+	if (!strcmp(argv[1], "--options"))
+		return print_options();
 	if (!command)
 		return cli_refuse_command(commands, argc - 1, argv + 1);
-	/* Those two have no help of their own. */
-	if (command->run == help || command->run == cli_print_version)
+	if (!has_options(command))
 		return cli_print_front(commands);
 	return command->run(2, (char *[]){argv[1], "--help", NULL});
 }

@@ -87,7 +87,7 @@ const struct cli_option cli_output_path_options[] = {
 const struct cli_option cli_output_format_options[] = {
 	{"format", 'f', "FORMAT",
 	 "the format, whatever the suffix; without both, text on a terminal and of saved profiles, else folded:",
-	 .list = list_formats, .take = take_format},
+	 .list = list_formats, .values = format_names, .take = take_format},
 	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
 	 .take = take_limit},
 	{"sort", 0, "WHAT",

@@ -70,17 +70,25 @@ static const struct cli_word basis_words[] = {
 	{0},
 };
 
-static const char *format_names(void)
+static const char *join_formats(bool with_suffix)
 {
 	static char names[128];
 	size_t at = 0;
 
 	for (const struct output_format *f = output_formats(); f->name && at < sizeof(names); f++) {
-		if (f->diff)
-			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s (%.*s)", at ? ", " : "", f->name,
+		if (!f->diff)
+			continue;
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "", f->name);
+		if (with_suffix && at < sizeof(names))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, " (%.*s)",
 					       (int)strcspn(f->suffixes, " "), f->suffixes);
 	}
 	return names;
+}
+
+static const char *format_names(void)
+{
+	return join_formats(false);
 }
 
 static void list_formats(void)
@@ -191,7 +199,7 @@ static const struct cli_option side_options[] = {
 
 static const struct cli_option options[] = {
 	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, text:", .list = list_formats,
-	 .take = take_format},
+	 .values = format_names, .take = take_format},
 	{"by", 0, "WHAT", "function (default) or line", .take = take_by, .words = by_words},
 	{"compare", 0, "WHAT",
 	 "share: of all samples of the side (default); rate: CPU time per second of the run, under an equal load; "
@@ -222,7 +230,7 @@ static int choose_format(struct diff_run *diff)
 		diff->format = diff->to.path ? output_diff_by_path(diff->to.path) : output_diff_by_name("text");
 	if (!diff->format)
 		return cli_usage("-o %s: no format of a comparison has that suffix; choose one with -f: %s",
-				 diff->to.path, format_names());
+				 diff->to.path, join_formats(true));
 	if (diff->options.by_line && !diff->format->diff->by_line)
 		return cli_usage("--by=line: %s compares functions only", diff->format->name);
 	return 0;

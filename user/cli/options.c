@@ -20,6 +20,8 @@
 /* The first value that getopt_long returns for a long option; it is above all letters. */
 #define FIRST_NAME 256
 
+bool cli_options_as_table;
+
 struct row {
 	const struct cli_option *option;
 	void *target;
@@ -249,7 +251,9 @@ int cli_options_parse(const struct cli_options *options, int argc, char **argv, 
 		code = parse(options, &t, argc, argv, helped);
 	}
 	free_table(&t);
-	if (*helped)
+	if (*helped && cli_options_as_table)
+		cli_print_table(options);
+	else if (*helped)
 		print_help(options);
 	return code;
 }

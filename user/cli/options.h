@@ -18,11 +18,12 @@ struct cli_word {
 };
 
 struct cli_option {
-	const char *name;   /* without --; NULL ends a table */
-	char letter;        /* 0: the option has no letter */
-	const char *value;  /* what --help calls the value; NULL: the option takes none */
-	const char *help;   /* NULL: this is an alias of the preceding option, and shares its help and value */
-	void (*list)(void); /* prints the list of values below the help; NULL: no list */
+	const char *name;            /* without --; NULL ends a table */
+	char letter;                 /* 0: the option has no letter */
+	const char *value;           /* what --help calls the value; NULL: the option takes none */
+	const char *help;            /* NULL: this is an alias of the preceding option, and shares its help and value */
+	void (*list)(void);          /* prints the list of values below the help; NULL: no list */
+	const char *(*values)(void); /* names them, separated by ", " */
 	/*
 	 * Takes the value into the target of the group. Returns 0, or an exit code after one sentence on stderr. NULL:
 	 * the option prints the help.
@@ -72,6 +73,15 @@ struct cli_options {
 	int (*take_operand)(const char *operand, void *target);
 	void *operand_target;
 };
+
+/* Has an option that asks for help print the table as tab-separated values, for other programs. */
+extern bool cli_options_as_table;
+
+/* Prints the first line of these tables, and a line for a command itself, whose options follow. */
+void cli_print_table_head(void);
+void cli_print_table_command(const char *name, const char *summary);
+/* Prints a line for each spelling of each option. */
+void cli_print_table(const struct cli_options *options);
 
 /*
  * Parses the options; getopt's optind is then the index of the first operand. At an option that asks for help, prints
