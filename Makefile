@@ -100,7 +100,7 @@ HOSTILE_BIN := $(addprefix $(BUILD)/hostile/pretender-3.,8 11 12 14)
 .PHONY: all
 all: $(BUILD)/pybpf
 
-$(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/libuser.a
+$(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # An update of the system does not reach what is linked in: it has to be built again.
@@ -118,7 +118,7 @@ $(BUILD)/san/libuser.a: $(SAN_OBJ)
 	rm -f $@ && $(AR) qcs $@ $^
 
 # The binary with sanitizers, with which the core of the end-to-end suite is run.
-$(BUILD)/pybpf-san: tests/targets/sanitizers.c $(BUILD)/san/main.o $(BUILD)/san/libuser.a
+$(BUILD)/pybpf-san: tests/targets/sanitizers.c $(BUILD)/san/main.o $(BUILD)/san/base/users_nss.o $(BUILD)/san/libuser.a
 	$(CC) $(SAN_CFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/proto/%.pb-c.c: user/%.proto $(BUILD)/flags

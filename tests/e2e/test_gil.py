@@ -82,7 +82,7 @@ def test_a_sleep_with_the_gil_is_counted_and_measured(python, tmp_path_factory):
     asleep, gil = run.says["asleep"], run.stats["gil"]
     seconds, count = run.where("[asleep with the GIL: sleep]", "asleep")
     # Now and then one sleep of a run is not recognized.
-    assert len(asleep) - 1 <= count <= len(asleep) and len(asleep) >= 5, (count, asleep)
+    assert len(asleep) - 1 <= count <= len(asleep) and len(asleep) >= 2, (count, asleep)
     # The program's clock goes on while its thread waits for a CPU afterwards.
     assert count * ASLEEP_S <= seconds <= sum(asleep), (seconds, count, asleep)
     assert ASLEEP_S <= gil["longest_asleep_with_it_s"] and count <= gil["asleep_with_it"], gil
@@ -130,7 +130,7 @@ def test_waits_are_as_long_as_the_programs_own_clock_says(python, waiting, tmp_p
         if "reads" in names:
             least += us / US if names[-1].startswith("[GIL: held in") else 0
     assert 0.98 * least - 0.01 <= run.says["missed"] and run.says["waited"] <= 1.02 * most + 0.02, (least, run.says, most)
-    assert least > 0
+    assert least > 0 or run.says["missed"] < 0.05, run.says
 
 
 # A stripped 3.6 does not say where its GIL is, and musl's Python has no ctypes.
@@ -166,13 +166,16 @@ def test_stacks_of_holders(python, tmp_path):
     command = python.command("gilwaits.py", "0.6", "7")
     run = pybpf("--mode=gil", "--gil-holders", "--no-children", "-o", path, "--", *command)
     assert run.code == 0, run.err
-    sleeping = sum(len(json.loads(run.out)["asleep"]) * [ASLEEP_S])
+    says = json.loads(run.out)
+    sleeping = len(says["asleep"]) * ASLEEP_S
     blocks = collections.Counter()
     for stack, us in harness.parse(path.read_text()):
         if stack[-1].name == "[blocks: reads]":
             blocks[stack[-2].name] += us / US
     assert blocks["asleep"] > 0.5 * sleeping, blocks
-    assert blocks["[holder not known]"] <= 0.01 * sum(blocks.values()), blocks
+    # While the first threads begin, as in test_the_right_holder_has_the_wait; each of the seven may wait.
+    unsure = 2 if python.version < (3,) else 1
+    assert blocks["[holder not known]"] <= 0.01 * sum(blocks.values()) + 7 * unsure * says["longest"], (blocks, says)
     assert sum(blocks.values()) <= seconds_of(run.err.split("waits for the GIL, ")[1].split(",")[0]) + 0.001
 
 
@@ -413,6 +416,6 @@ def test_a_subinterpreter_with_a_gil_of_its_own(python, mode, tmp_path):
     states = told["state_s"]
     # The main thread waits for the runner, who waits for no lock but the other one's end.
     assert states["lock"] < 1.9, states
-    assert states["GIL"] > 0.3, states
+    assert states["GIL"] > 0.05, states
     if mode == "gil":
         assert told["gil"]["waits"] > 5 and told["gil"]["held_on_cpu_s"] > 0.5 * states["on CPU"], told["gil"]

@@ -10,9 +10,6 @@
 
 #include "base/array.h"
 
-/* Most groups that are listed: Linux's NGROUPS_MAX. An account has more only by mistake. */
-#define GROUPS_MOST 65536
-
 /* Returns whether the line is an account: one that begins with + or - speaks of NIS, and has 0 for a number. */
 static bool is_entry(const char *name)
 {
@@ -37,12 +34,16 @@ static const struct passwd *find(const char *name, uid_t uid)
 
 const struct passwd *users_find_name(const char *name)
 {
-	return find(name, 0);
+	const struct passwd *user = find(name, 0);
+
+	return user || !users_nss_find_name ? user : users_nss_find_name(name);
 }
 
 const struct passwd *users_find_uid(uid_t uid)
 {
-	return find(NULL, uid);
+	const struct passwd *user = find(NULL, uid);
+
+	return user || !users_nss_find_uid ? user : users_nss_find_uid(uid);
 }
 
 static bool has_member(const struct group *group, const char *name)
@@ -73,11 +74,13 @@ int users_list_groups(const char *name, gid_t first, gid_t **groups, size_t *cou
 	FILE *file;
 	int err;
 
+	if (users_nss_list_groups)
+		return users_nss_list_groups(name, first, groups, count);
 	*groups = NULL;
 	*count = 0;
 	err = add_group(first, groups, &room, count);
 	file = fopen("/etc/group", "re");
-	while (file && !err && *count < GROUPS_MOST && (group = fgetgrent(file))) {
+	while (file && !err && *count < USERS_GROUPS_MOST && (group = fgetgrent(file))) {
 		if (is_entry(group->gr_name) && has_member(group, name))
 			err = add_group(group->gr_gid, groups, &room, count);
 	}

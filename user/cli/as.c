@@ -33,7 +33,7 @@ int cli_as_find(struct caller *as, const char *text)
 		account = find_account(text);
 		if (!account)
 			return cli_usage(
-				"--as %s: /etc/passwd has no such user; it takes a name, a UID, or caller: who called "
+				"--as %s: there is no such user; it takes a name, a UID, or caller: who called "
 				"sudo",
 				text);
 		as->uid = account->pw_uid;
@@ -44,7 +44,7 @@ int cli_as_find(struct caller *as, const char *text)
 		return CLI_FAILED;
 	}
 	if (!as->name)
-		log_warn("--as %s: /etc/passwd has no user %u: the command gets / for HOME, and no other group than %u",
+		log_warn("--as %s: this host has no user %u: the command gets / for HOME, and no other group than %u",
 			 text, as->uid, as->gid);
 	return 0;
 }

@@ -63,7 +63,7 @@ static int take_user(const struct cli_option *option, const char *text, void *fi
 
 	if (!user &&
 	    (text[0] < '0' || text[0] > '9' || cli_number(text, 0, UINT32_MAX - 1, &uid) || uid != (uint32_t)uid))
-		return cli_usage("%s %s: /etc/passwd has no such user; it takes a name or a number",
+		return cli_usage("%s %s: there is no such user; it takes a name or a number",
 				 cli_option_spelling(option), text);
 	return discovery_numbers_add(list(option, filter), user ? user->pw_uid : (uint32_t)uid) ? no_memory() : 0;
 }
