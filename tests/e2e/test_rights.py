@@ -223,9 +223,9 @@ def unpacked(path):
 BIND = 'mount --bind "$1" /mnt; shift; exec "$@"'
 
 
-def as_stranger(interpreter, folder):
+def as_stranger(interpreter, folder, uid=STRANGER):
     """The target as another user: in a chroot, or with Python and program where only root and that user can look."""
-    uid = str(STRANGER)
+    uid = str(uid)
     if interpreter.root:
         words = interpreter.command("spin.py")
         return [words[0], "--userspec=%s:%s" % (uid, uid), *words[1:]]
@@ -271,13 +271,15 @@ LATER = [item for item in STRANGERS if item.name in LATER_NAMES]
 def test_a_stranger_that_starts_later_is_whole(interpreter, tmp_path):
     """What it is, is found out with what is left of the rights."""
     path = tmp_path / "p.pybpf"
-    with folder_of(STRANGER, 0o700) as folder:
+    # Nobody else's, so that the only spin.py that is sampled is this test's.
+    uid = STRANGER + 1 + LATER.index(interpreter)
+    with folder_of(uid, 0o700) as folder:
         for file in pythons.TARGETS.glob("*.py"):
-            os.chown(shutil.copy(file, folder), STRANGER, STRANGER)
-        argv = [harness.PYBPF, "--all", "--user", str(STRANGER), "-F", "999", "-o", str(path)]
+            os.chown(shutil.copy(file, folder), uid, uid)
+        argv = [harness.PYBPF, "--all", "--user", str(uid), "-F", "999", "-o", str(path)]
         with harness.started(argv, stderr=subprocess.PIPE) as process:
             harness.wait_for(lambda: dropped(process.pid))
-            argv = as_stranger(interpreter, folder)
+            argv = as_stranger(interpreter, folder, uid)
             with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as started:
                 target = harness.Target(started, harness.read_ready_line(started))
                 end = cpu_s(target.pid) + 0.5
