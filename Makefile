@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/pybpf
 # make static     build/pybpf-static, one file that needs no library where it runs
+# make dist       tarball, deb, wheel, sources and bill of materials of the static binary; ARTEFACTS="deb wheel" chooses some
 # make install    to $(DESTDIR)$(PREFIX); without root PREFIX=~/.local; make uninstall removes it from there
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
@@ -105,7 +106,7 @@ $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/lib
 
 # An update of the system does not reach what is linked in: it has to be built again.
 $(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/libuser.a
-	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
 
 .PHONY: static
 static: $(BUILD)/pybpf-static
@@ -271,6 +272,17 @@ install: $(PROGRAM)
 
 uninstall:
 	@for pair in $(INSTALLED); do rm -fv "$(DESTDIR)$(PREFIX)/$${pair#*:}" || exit 1; done
+
+# SOURCE_DATE_EPOCH is the time that they say, else that of the commit. MAINTAINER is who answers for the packages.
+DIST ?= $(BUILD)/dist
+ARTEFACTS ?= tarball deb wheel sdist image sbom
+MAINTAINER ?= The pybpf authors <authors@pybpf.example>
+export STRIP ?= strip
+.PHONY: dist
+dist: $(BUILD)/pybpf-static
+	@rm -rf '$(DIST)'
+	@$(MAKE) --no-print-directory -s -o $(BUILD)/pybpf-static install DESTDIR='$(abspath $(DIST))/stage' PREFIX=/usr PROGRAM=$(BUILD)/pybpf-static >/dev/null
+	@tools/dist/run --out '$(DIST)' --map $(BUILD)/pybpf-static.map --version '$(VERSION)' --arch '$(ARCH)' --maintainer '$(MAINTAINER)' $(ARTEFACTS)
 
 .PHONY: demo
 demo:

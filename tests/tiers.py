@@ -62,6 +62,7 @@ TIMED = [
 THOROUGH = {
     # The whole of something, of which others show a part.
     "test_bench": None,
+    "test_dist": None,
     "test_docker_podman": None,
     "test_readers_desktop": None,
     "test_readers_firefox": None,

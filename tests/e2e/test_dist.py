@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What make dist makes, used from its file alone as its user would: pip, dpkg, tar, a container; the same bytes again."""
+
+import email
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import harness
+import pythons
+import test_static
+from harness import PYBPF, TOP, total
+
+BUILD = Path(PYBPF).resolve().parent
+BUILD_LIMIT_S = 900
+SUITES = ("bookworm", "trixie", "sid")
+EPOCH = "1700000000"
+CAPABILITIES = ["CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"]
+CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD", "SOURCE_DATE_EPOCH")}
+
+
+def make_dist(top, *options):
+    done = subprocess.run(["make", "-s", "-j2", *map(str, options), "dist"], cwd=top, env={**CLEAN, "SOURCE_DATE_EPOCH": EPOCH},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory):
+    """Made of the binary that make test-programs has linked."""
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("make dist makes packages on Debian")
+    folder = tmp_path_factory.mktemp("dist")
+    make_dist(TOP, "-o", PYBPF, "-o", test_static.STATIC, "BUILD=%s" % BUILD, "DIST=%s" % folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sdist(dist):
+    return dist / ("pybpf-%s.tar.gz" % harness.pybpf("version").out.split()[1])
+
+
+def only(dist, pattern):
+    (path,) = dist.glob(pattern)
+    return path
+
+
+@pytest.fixture(scope="session")
+def busy():
+    with harness.target(harness.default_python(), "shares.py") as target:
+        yield target
+
+
+def run(argv, **options):
+    done = subprocess.run([*map(str, argv)], capture_output=True, text=True, timeout=harness.PATIENCE, **options)
+    assert done.returncode == 0, (argv, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
+
+
+def check_profile(folded):
+    stacks = harness.parse(folded)
+    assert total(stacks) > 0 and all(any(frame.name == "work" for frame in stack) for stack, _ in stacks)
+
+
+def test_sums(dist):
+    rows = [row.split("  ") for row in (dist / "SHA256SUMS").read_text().splitlines()]
+    assert {name for _, name in rows} == {path.name for path in dist.iterdir()} - {"stage", "SHA256SUMS"}
+    for digest, name in rows:
+        assert hashlib.sha256((dist / name).read_bytes()).hexdigest() == digest
+
+
+def test_same_bytes_from_another_folder(dist, sdist, tmp_path):
+    """The sources' own archive, built elsewhere, makes every artefact again, and itself."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "another-folder")
+    (top,) = (tmp_path / "another-folder").iterdir()
+    flags = (BUILD / "flags").read_text(encoding="utf-8")
+    make_dist(top, *(["WERROR=1"] if "-Werror" in flags else []))
+    there = (top / "build/flags").read_text(encoding="utf-8").replace(str(top), str(TOP))
+    if there != flags:
+        pytest.skip("%s was made with other options than make has here: nothing to compare with" % PYBPF)
+    assert (top / "build/dist/SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()
+
+
+def test_times_and_owners(dist):
+    """Nothing of the builder: one time, root, no path."""
+    for path in dist.glob("*.tar*"):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                assert (member.mtime, member.uid, member.gid, member.uname) == (int(EPOCH), 0, 0, ""), (path, member.name)
+    for path in dist.iterdir():
+        assert path.is_dir() or str(TOP).encode() not in path.read_bytes(), path
+
+
+def test_tarball(dist, tmp_path, busy):
+    with tarfile.open(only(dist, "*-linux-*.tar.gz")) as archive:
+        archive.extractall(tmp_path)
+    (top,) = tmp_path.iterdir()
+    assert top.name == "pybpf-%s-linux-%s" % (harness.pybpf("version").out.split()[1], platform.machine())
+    check_profile(run([top / "bin/pybpf", "-p", busy.pid, "-d", 1]))
+    assert {"bin", "share", "licences", "sbom.spdx.json", "README.md"} == {path.name for path in top.iterdir()}
+    assert b"GNU LESSER GENERAL PUBLIC LICENSE" in b"".join(path.read_bytes() for path in (top / "licences").iterdir())
+
+
+def test_bill_of_materials(dist):
+    """Every library that the binary says it has is in it, with a version and a licence; and what no version is told of."""
+    document = json.loads(only(dist, "*.spdx.json").read_text())
+    packages = {package["name"]: package for package in document["packages"]}
+    assert document["spdxVersion"] == "SPDX-2.3" and document["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
+    linked = {row[0] for row in (line.split() for line in run([test_static.STATIC, "version", "-v"]).splitlines()[1:])}
+    assert {"elfutils" if name == "libelf" else name for name in linked} < set(packages)
+    assert {"glibc", "gcc", "xz-utils", "bzip2"} < set(packages)
+    for package in packages.values():
+        assert package["licenseConcluded"] not in ("", "NOASSERTION") and package["versionInfo"][:1].isdigit()
+    related = {row["relatedSpdxElement"] for row in document["relationships"] if row["relationshipType"] == "STATIC_LINK"}
+    assert related == {package["SPDXID"] for package in packages.values()} - {"SPDXRef-pybpf"}
+
+
+# The wheel
+
+
+def pip():
+    """A pip that any Python can run: that of a Python's ensurepip."""
+    found = sorted(Path(TOP.anchor, "root").glob(".pyenv/versions/*/lib/python3*/ensurepip/_bundled/pip-*.whl"),
+                   key=lambda path: [int(part) for part in re.findall(r"\d+", path.name.split("-")[1])])
+    found = found or sorted(Path("/usr/share/python-wheels").glob("pip-*.whl"))
+    if not found:
+        pytest.skip("no Python here has pip's wheel in its ensurepip")
+    return found[-1]
+
+
+def wheel_pythons():
+    found = [one for one in pythons.interpreters() if one.version >= (3, 8) and one.kind in ("shared", "static", "free-threaded")]
+    # The last pip of a Python here knows no newer Python than this.
+    return [one for one in found if "musl" not in one.name and "pie" not in one.name and one.version < (3, 15)]
+
+
+@pytest.mark.parametrize("interpreter", wheel_pythons(), ids=lambda one: one.name)
+def test_wheel_by_pip(dist, interpreter, busy):
+    """Into an environment of its own; the script, and python -m pybpf."""
+    place = Path(tempfile.mkdtemp(dir=interpreter.root and interpreter.root + "/tmp"))
+    inside = "/tmp/" + place.name if interpreter.root else str(place)
+    try:
+        for file in (only(dist, "*.whl"), pip()):
+            shutil.copy(file, place)
+        wheel, installer = ("%s/%s" % (inside, path.name) for path in (only(dist, "*.whl"), pip()))
+        run([*interpreter.argv, "-m", "venv", "--without-pip", inside + "/v"])
+        python = [*interpreter.argv[:-1], inside + "/v/bin/python"]
+        enter = ["env", "PYTHONPATH=" + installer]
+        install = [*python[:-1], *enter, python[-1], "-m", "pip", "install", "--no-index", "--disable-pip-version-check", "--no-cache-dir", wheel]
+        run(install)
+        version = harness.pybpf("version").out.strip() + " (static)\n"
+        assert run([*python[:-1], inside + "/v/bin/pybpf", "version"]) == version
+        assert run([*python, "-m", "pybpf", "version"]) == version
+        assert (place / "v/share/man/man1/pybpf-record.1").exists()
+        if not interpreter.root:
+            check_profile(run([*python, "-m", "pybpf", "-p", busy.pid, "-d", 1]))
+            told = run([place / "v/bin/pybpf", "doctor"])
+            assert "sudo %s/v/bin/pybpf" % place in told
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("tag, version", [("musllinux_1_1", "3.8"), ("musllinux_1_1", "3.15"), ("manylinux_2_17", "3.15")])
+def test_wheel_elsewhere(dist, tmp_path, tag, version):
+    """pip takes it for other C libraries and Pythons than there are here. --target has a layout of its own."""
+    run([sys.executable, "-m", "pip", "install", "--no-index", "--platform", "%s_%s" % (tag, platform.machine()), "--python-version", version,
+         "--only-binary", ":all:", "--target", tmp_path, only(dist, "*.whl")], env={**os.environ, "PYTHONPATH": str(pip())})
+    out = run([sys.executable, "-m", "pybpf", "version"], env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert out.endswith("(static)\n")
+
+
+def test_wheel_is_whole(dist):
+    """What pip checks only in part: each file with its hash, and the tags that its name has."""
+    path = only(dist, "*.whl")
+    with zipfile.ZipFile(path) as archive:
+        (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+        rows = [row.rsplit(",", 2) for row in archive.read(info + "/RECORD").decode().splitlines()]
+        assert {row[0] for row in rows} == set(archive.namelist())
+        metadata = email.message_from_bytes(archive.read(info + "/METADATA"))
+        tags = email.message_from_bytes(archive.read(info + "/WHEEL")).get_all("Tag")
+    assert metadata["Name"] == "pybpf" and metadata["Requires-Python"] == ">=3.8"
+    assert {tag.rpartition("-")[2] for tag in tags} == set(path.name[:-len(".whl")].rpartition("-")[2].split("."))
+
+
+def test_sdist_by_pip(sdist, tmp_path):
+    """It builds from source, with the compilers of this machine."""
+    run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "v"])
+    environment = {**CLEAN, "PYTHONPATH": str(pip()), "SOURCE_DATE_EPOCH": EPOCH}
+    done = subprocess.run([tmp_path / "v/bin/python", "-m", "pip", "install", "--no-index", "--disable-pip-version-check", sdist],
+                          env=environment, capture_output=True, text=True, timeout=BUILD_LIMIT_S)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert run([tmp_path / "v/bin/python", "-m", "pybpf", "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
+
+
+# Debian's package
+
+INSTALL = """
+set -e
+root=$1; over=$2; shift 2
+mount --make-rprivate /
+mkdir $over/upper $over/work $over/root
+mount -t overlay overlay -o lowerdir=$root,upperdir=$over/upper,workdir=$over/work $over/root
+cp $over/*.deb $over/root/pybpf.deb
+for folder in proc sys dev; do mount --rbind /$folder $over/root/$folder; done
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 chroot $over/root /bin/sh -ec "$@"
+"""
+
+
+def debian(suite):
+    """A root with what is essential, and dpkg; made once."""
+    cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
+    root = cache / "roots-dist" / suite
+    if not root.exists():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        making = tempfile.mkdtemp(dir=root.parent)
+        # A mirror that is a snapshot may be older than its Release file allows.
+        options = ["--mode=root", "--variant=essential", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"']
+        mirror = os.environ.get("PYBPF_DEBIAN_MIRROR", "http://deb.debian.org/debian")
+        done = subprocess.run(["mmdebstrap", *options, suite, making, mirror], capture_output=True, text=True, timeout=BUILD_LIMIT_S)
+        if done.returncode:
+            shutil.rmtree(making)
+            pytest.skip("no root of %s could be made: %s" % (suite, done.stderr.strip()[-300:]))
+        os.rename(making, root)
+    return root
+
+
+@pytest.mark.skipif(not shutil.which("mmdebstrap"), reason="mmdebstrap is not installed; tools/install-deps --test installs it")
+@pytest.mark.parametrize("suite", SUITES)
+def test_deb_in_a_clean_root(dist, suite, busy):
+    root = debian(suite)
+    over = Path(tempfile.mkdtemp(dir=root.parent))
+    try:
+        shutil.copy(only(dist, "*.deb"), over)
+        steps = ("dpkg -i /pybpf.deb >/dev/null; pybpf doctor >/doctor; cat /doctor; echo ====; pybpf -q -p %d -d 1; echo ====; "
+                 "pybpf ps -p %d; dpkg -r pybpf >/dev/null; test ! -e /usr/bin/pybpf" % (busy.pid, busy.pid))
+        doctor, folded, _ = run(["unshare", "--mount", "sh", "-c", INSTALL, "install", root, over, steps]).split("====\n")
+        assert "the main job can run: sudo pybpf -p PID" in doctor
+        check_profile(folded)
+    finally:
+        shutil.rmtree(over)
+
+
+@pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed; tools/install-deps --test installs it")
+def test_deb_by_lintian(dist):
+    done = subprocess.run(["lintian", "--fail-on", "error", only(dist, "*.deb")], capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), done.stdout
+
+
+# The image
+
+
+def unpack_image(path, folder):
+    """As a runtime does, by digest. Returns the image's configuration."""
+    with tarfile.open(path) as archive:
+        def blob(digest):
+            content = archive.extractfile("blobs/sha256/" + digest.partition(":")[2]).read()
+            assert "sha256:" + hashlib.sha256(content).hexdigest() == digest
+            return content
+
+        index = json.load(archive.extractfile("index.json"))
+        manifest = json.loads(blob(index["manifests"][0]["digest"]))
+        config = json.loads(blob(manifest["config"]["digest"]))
+        layer = gzip.decompress(blob(manifest["layers"][0]["digest"]))
+        (old,) = json.load(archive.extractfile("manifest.json"))
+        assert old["Layers"] == ["blobs/sha256/" + manifest["layers"][0]["digest"].partition(":")[2]]
+    assert config["rootfs"]["diff_ids"] == ["sha256:" + hashlib.sha256(layer).hexdigest()]
+    with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
+        archive.extractall(folder)
+    return config
+
+
+@pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
+def test_image_with_few_rights(dist, tmp_path, busy):
+    """Three capabilities and the host's processes, on a root that is read-only."""
+    (tmp_path / "rootfs").mkdir()
+    image = unpack_image(only(dist, "*-image-*.tar"), tmp_path / "rootfs")
+    run(["runc", "spec"], cwd=tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["process"].update(terminal=False, args=[*image["config"]["Entrypoint"], "-p", str(busy.pid), "-d", "1"],
+                             capabilities={kind: CAPABILITIES for kind in ("bounding", "effective", "permitted")})
+    config["linux"]["namespaces"] = [one for one in config["linux"]["namespaces"] if one["type"] in ("mount", "ipc", "uts")]
+    assert config["root"]["readonly"] and "seccomp" not in config["linux"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    check_profile(run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=tmp_path))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The libraries that are in the static binary, by the linker's own map: Debian's packages, versions and licences."""
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from artefact import TOP
+
+# SPDX's expressions for what /usr/share/doc/PACKAGE/copyright says of the parts that are linked, by source package.
+LICENCES = {
+    "bzip2": "bzip2-1.0.6",
+    "elfutils": "GPL-2.0-or-later OR LGPL-3.0-or-later",
+    "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "glibc": "LGPL-2.1-or-later",
+    "jansson": "MIT",
+    "libbpf": "LGPL-2.1-only OR BSD-2-Clause",
+    "libzstd": "BSD-3-Clause OR GPL-2.0-only",
+    "ncurses": "X11-distribute-modifications-variant",
+    "protobuf-c": "BSD-2-Clause",
+    "xz-utils": "LicenseRef-Public-Domain",
+    "zlib": "Zlib",
+}
+COMMON = Path("/usr/share/common-licenses")
+
+
+@dataclass(frozen=True)
+class Library:
+    source: str
+    version: str
+    licence: str
+    packages: tuple
+
+
+def archives(map_file):
+    """The files of others whose members the linker took, from its map."""
+    text = map_file.read_text(encoding="utf-8", errors="replace")
+    members = text.partition("Archive member included")[2].partition("Discarded input sections")[0]
+    taken = set(re.findall(r"^(/\S+\.a)\(", members, re.M))
+    started = set(re.findall(r"^LOAD (/\S+\.o)$", text, re.M))
+    return sorted({str(path) for path in map(Path.resolve, map(Path, taken | started)) if map_file.resolve().parent not in path.parents})
+
+
+def query(path):
+    """Debian's package of a file: source, version of the source, package."""
+    for place in (path, path[len("/usr"):] if path.startswith("/usr/") else path):
+        done = subprocess.run(["dpkg-query", "-S", place], capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+    else:
+        raise SystemExit("dist: %s is linked in and in no Debian package: its version and licence are not known" % path)
+    package = done.stdout.rpartition(": ")[0].split(",")[0]
+    form = "${source:Package}\t${source:Version}"
+    source, version = subprocess.run(["dpkg-query", "-W", "-f", form, package], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\t")
+    return re.sub(r"^gcc-\d+.*", "gcc", source), version, package.partition(":")[0]
+
+
+def libraries(map_file):
+    found = {}
+    for path in archives(map_file):
+        source, version, package = query(path)
+        found.setdefault((source, version), set()).add(package)
+    # The descriptions of terminals are data of this package.
+    source, version, package = query("/lib/terminfo/l/linux")
+    found.setdefault((source, version), set()).add(package)
+    unknown = {source for source, _ in found} - set(LICENCES)
+    if unknown:
+        raise SystemExit("dist: tools/dist/linked.py has no licence for %s" % ", ".join(sorted(unknown)))
+    return [Library(source, version, LICENCES[source], tuple(sorted(packages))) for (source, version), packages in sorted(found.items())]
+
+
+def texts(known):
+    """Name -> the licences' own text, for what is handed on with the binary."""
+    found = {"pybpf": (TOP / "LICENSE").read_bytes()}
+    for name in ("GPL-2.0", "BSD-2-Clause"):
+        found["pybpf-bpf." + name] = (TOP / "bpf" / ("LICENSE." + name)).read_bytes()
+    named = set()
+    for library in known:
+        text = Path("/usr/share/doc/%s/copyright" % library.packages[0]).read_bytes()
+        found[library.source] = text
+        named |= set(re.findall(rb"/usr/share/common-licenses/((?:L?GPL|Apache)-[\d.]*\d)", text))
+    for name in sorted(named):
+        found["common." + name.decode()] = (COMMON / name.decode()).read_bytes()
+    return found
