@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/pybpf
 # make static     build/pybpf-static, one file that needs no library where it runs
-# make dist       tarball, deb, wheel, sources and bill of materials of the static binary; ARTEFACTS="deb wheel" chooses some
+# make dist       the static binary as tarball, deb, rpm, wheel, image and sources; ARTEFACTS="deb wheel" chooses some
 # make install    to $(DESTDIR)$(PREFIX); without root PREFIX=~/.local; make uninstall removes it from there
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
@@ -19,7 +19,8 @@
 # make manual     docs/pybpf-COMMAND.1, of the tables of options and docs/manual; they are checked in
 # make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
 #
-# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf (built there) in place of the system's.
+# WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf
+# (built there) in place of the system's.
 
 CC ?= gcc
 CLANG ?= clang
@@ -275,7 +276,7 @@ uninstall:
 
 # SOURCE_DATE_EPOCH is the time that they say, else that of the commit. MAINTAINER is who answers for the packages.
 DIST ?= $(BUILD)/dist
-ARTEFACTS ?= tarball deb wheel sdist image sbom
+ARTEFACTS ?= tarball deb rpm wheel sdist image sbom
 MAINTAINER ?= The pybpf authors <authors@pybpf.example>
 export STRIP ?= strip
 .PHONY: dist

@@ -260,6 +260,24 @@ def test_deb_by_lintian(dist):
     assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), done.stdout
 
 
+# The rpm
+
+
+@pytest.mark.skipif(not shutil.which("rpm"), reason="rpm is not installed; tools/install-deps --test installs it")
+def test_rpm_in_a_root(dist, tmp_path, busy):
+    """Into an empty root, where no dependency could be met; checked, used and removed."""
+    rpm = ["rpm", "--root", tmp_path, "--define", "_dbpath /var/lib/rpm"]
+    run([*rpm, "--initdb"])
+    run([*rpm, "-i", only(dist, "*.rpm")])
+    run([*rpm, "-V", "pybpf"])
+    check_profile(run([tmp_path / "usr/bin/pybpf", "-p", busy.pid, "-d", 1]))
+    assert "/usr/share/man/man1/pybpf-record.1" in run([*rpm, "-ql", "pybpf"])
+    run([*rpm, "-e", "pybpf"])
+    assert not (tmp_path / "usr/bin/pybpf").exists()
+    told = run(["rpm", "-qp", "--qf", "%{BUILDHOST} %{BUILDTIME} %{LICENSE}", only(dist, "*.rpm")])
+    assert told.startswith("localhost %s Apache-2.0" % EPOCH)
+
+
 # The image
 
 

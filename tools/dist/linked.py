@@ -42,16 +42,16 @@ def archives(map_file):
 
 
 def query(path):
-    """Debian's package of a file: source, version of the source, package."""
-    for place in (path, path[len("/usr"):] if path.startswith("/usr/") else path):
-        done = subprocess.run(["dpkg-query", "-S", place], capture_output=True, text=True)
-        if done.returncode == 0:
-            break
-    else:
+    """Of a file: the source package, its version, and the package."""
+    done = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
+    if done.returncode:
         raise SystemExit("dist: %s is linked in and in no Debian package: its version and licence are not known" % path)
-    package = done.stdout.rpartition(": ")[0].split(",")[0]
-    form = "${source:Package}\t${source:Version}"
-    source, version = subprocess.run(["dpkg-query", "-W", "-f", form, package], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\t")
+    return source_of(done.stdout.rpartition(": ")[0].split(",")[0])
+
+
+def source_of(package):
+    query = ["dpkg-query", "-W", "-f", "${source:Package}\t${source:Version}", package]
+    source, version = subprocess.run(query, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\t")
     return re.sub(r"^gcc-\d+.*", "gcc", source), version, package.partition(":")[0]
 
 
@@ -61,7 +61,7 @@ def libraries(map_file):
         source, version, package = query(path)
         found.setdefault((source, version), set()).add(package)
     # The descriptions of terminals are data of this package.
-    source, version, package = query("/lib/terminfo/l/linux")
+    source, version, package = source_of("ncurses-base")
     found.setdefault((source, version), set()).add(package)
     unknown = {source for source, _ in found} - set(LICENCES)
     if unknown:
