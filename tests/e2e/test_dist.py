@@ -18,7 +18,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
+import containers
 import harness
 import pythons
 import test_static
@@ -28,7 +30,6 @@ BUILD = Path(PYBPF).resolve().parent
 BUILD_LIMIT_S = 900
 SUITES = ("bookworm", "trixie", "sid")
 EPOCH = "1700000000"
-CAPABILITIES = ["CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"]
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD", "SOURCE_DATE_EPOCH")}
 
 
@@ -301,16 +302,61 @@ def unpack_image(path, folder):
     return config
 
 
-@pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
-def test_image_with_few_rights(dist, tmp_path, busy):
-    """Three capabilities and the host's processes, on a root that is read-only."""
-    (tmp_path / "rootfs").mkdir()
-    image = unpack_image(only(dist, "*-image-*.tar"), tmp_path / "rootfs")
-    run(["runc", "spec"], cwd=tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["process"].update(terminal=False, args=[*image["config"]["Entrypoint"], "-p", str(busy.pid), "-d", "1"],
-                             capabilities={kind: CAPABILITIES for kind in ("bounding", "effective", "permitted")})
+def run_image(dist, folder, arguments, capabilities, mounts=()):
+    """By runc, on a root that is read-only, with the host's processes and no more than these rights."""
+    (folder / "rootfs").mkdir()
+    image = unpack_image(only(dist, "*-image-*.tar"), folder / "rootfs")
+    for mount in mounts:
+        (folder / "rootfs" / mount["destination"].lstrip("/")).mkdir(parents=True, exist_ok=True)
+    run(["runc", "spec"], cwd=folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["process"].update(terminal=False, args=[*image["config"]["Entrypoint"], *map(str, arguments)],
+                             capabilities={kind: ["CAP_" + name for name in capabilities] for kind in ("bounding", "effective", "permitted")})
     config["linux"]["namespaces"] = [one for one in config["linux"]["namespaces"] if one["type"] in ("mount", "ipc", "uts")]
-    assert config["root"]["readonly"] and "seccomp" not in config["linux"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    check_profile(run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=tmp_path))
+    places = {mount["destination"] for mount in mounts}
+    config["mounts"] = [mount for mount in config["mounts"] if mount["destination"] not in places] + list(mounts)
+    assert config["root"]["readonly"] and config["process"]["noNewPrivileges"] and "seccomp" not in config["linux"]
+    (folder / "config.json").write_text(json.dumps(config))
+    return run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=folder)
+
+
+needs_runc = pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
+
+
+@needs_runc
+def test_image_with_few_rights(dist, tmp_path, busy):
+    check_profile(run_image(dist, tmp_path, ["-p", busy.pid, "-d", 1], ["BPF", "PERFMON", "SYS_PTRACE"]))
+
+
+def manifest():
+    """The DaemonSet of the page, and its container."""
+    text = (TOP / "docs/containers.md").read_text(encoding="utf-8")
+    found = yaml.safe_load("\n".join(re.search(r"^(?:    .*\n)+", text[text.index("    apiVersion: "):], re.M).group().splitlines()))
+    return found, found["spec"]["template"]["spec"]["containers"][0]
+
+
+@needs_runc
+def test_daemon_set(dist, tmp_path):
+    """Run as it says, on this machine: profiles of all processes, with the names of containers."""
+    if containers.why_not():
+        pytest.skip(containers.why_not())
+    found, container = manifest()
+    pod = found["spec"]["template"]["spec"]
+    assert pod["hostPID"] and container["image"] == "pybpf:" + harness.pybpf("version").out.split()[1]
+    rights = container["securityContext"]
+    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and rights["seccompProfile"] == {"type": "Unconfined"}
+    sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    profiles = tmp_path / "profiles"
+    profiles.mkdir()
+    mounts = []
+    for mount in container["volumeMounts"]:
+        source = str(profiles) if mount["name"] == "profiles" else sources[mount["name"]]
+        mounts.append({"destination": mount["mountPath"], "type": "bind", "source": source,
+                       "options": ["rbind", "ro" if mount.get("readOnly") else "rw"]})
+    arguments = ["2" if word == "3600" else word for word in container["args"]]
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    with containers.container("fleet", containers.command("spin.py")) as one:
+        run_image(dist, bundle, arguments, rights["capabilities"]["add"], mounts)
+    roots = {stack[0].text for stack, _ in harness.parse((profiles / "last.folded").read_text())}
+    assert one.id in roots, roots
