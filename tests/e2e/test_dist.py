@@ -302,7 +302,7 @@ def unpack_image(path, folder):
     return config
 
 
-def run_image(dist, folder, arguments, capabilities, mounts=()):
+def run_image(dist, folder, arguments, capabilities, mounts=(), no_new_privileges=True):
     """By runc, on a root that is read-only, with the host's processes and no more than these rights."""
     (folder / "rootfs").mkdir()
     image = unpack_image(only(dist, "*-image-*.tar"), folder / "rootfs")
@@ -315,7 +315,10 @@ def run_image(dist, folder, arguments, capabilities, mounts=()):
     config["linux"]["namespaces"] = [one for one in config["linux"]["namespaces"] if one["type"] in ("mount", "ipc", "uts")]
     places = {mount["destination"] for mount in mounts}
     config["mounts"] = [mount for mount in config["mounts"] if mount["destination"] not in places] + list(mounts)
-    assert config["root"]["readonly"] and config["process"]["noNewPrivileges"] and "seccomp" not in config["linux"]
+    config["linux"]["seccomp"] = json.loads((TOP / "docs/seccomp.json").read_text())
+    # Without it runc has the filter before it has given up its own rights.
+    config["process"]["noNewPrivileges"] = no_new_privileges
+    assert config["root"]["readonly"]
     (folder / "config.json").write_text(json.dumps(config))
     return run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=folder)
 
@@ -323,9 +326,40 @@ def run_image(dist, folder, arguments, capabilities, mounts=()):
 needs_runc = pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
 
 
+TRACEFS = {"destination": "/sys/kernel/tracing", "type": "bind", "source": harness.TRACEFS, "options": ["rbind", "ro"]}
+
+
 @needs_runc
-def test_image_with_few_rights(dist, tmp_path, busy):
-    check_profile(run_image(dist, tmp_path, ["-p", busy.pid, "-d", 1], ["BPF", "PERFMON", "SYS_PTRACE"]))
+@pytest.mark.parametrize("arguments, shows", [
+    (["-p", "PID", "-d", 1], r"work \(shares\.py"),
+    (["-p", "PID", "-d", 1, "--mode=wall", "--threads", "-f", "json"], "shares.py"),
+    (["-p", "PID", "-d", 1, "--mode=gil", "--async", "--stats"], ""),
+    (["-p", "PID", "-d", 1, "--event=tracepoint:sched:sched_switch", "--kernel"], ""),
+    (["--all", "-d", 1, "--by=container"], r"\[host\]"),
+    (["ps", "-p", "PID"], "shares.py"),
+    (["dump", "-p", "PID", "--locals"], "Process PID"),
+    (["dump", "-p", "PID", "--native"], r"^  C "),
+    (["top", "-p", "PID", "--output", "jsonl", "-d", 1], '"functions"'),
+    (["doctor"], "the main job can run"),
+], ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)))
+def test_image_with_few_rights(dist, tmp_path, busy, arguments, shows):
+    """Three capabilities, and the system calls of docs/seccomp.json."""
+    words = [str(busy.pid) if word == "PID" else word for word in arguments]
+    out = run_image(dist, tmp_path, words, ["BPF", "PERFMON", "SYS_PTRACE"], [TRACEFS])
+    assert re.search(shows.replace("PID", str(busy.pid)), out, re.M), out
+
+
+@needs_runc
+def test_image_as_docker_runs_it(dist, tmp_path, busy):
+    check_profile(run_image(dist, tmp_path, ["-p", busy.pid, "-d", 1], ["BPF", "PERFMON", "SYS_PTRACE"], no_new_privileges=False))
+
+
+def test_seccomp_profile_has_what_runs_need():
+    """Each call that pybpf allows itself later is one that its container may have allowed it."""
+    named = set(re.findall(r"\{SYS_(\w+)", (TOP / "user/rights/filter.c").read_text()))
+    (allowed,) = json.loads((TOP / "docs/seccomp.json").read_text())["syscalls"]
+    assert len(named) > 50 and named <= set(allowed["names"]) and allowed["names"] == sorted(set(allowed["names"]))
+    assert not {"mount", "init_module", "reboot", "kexec_load", "unshare", "keyctl"} & set(allowed["names"])
 
 
 def manifest():
@@ -344,7 +378,7 @@ def test_daemon_set(dist, tmp_path):
     pod = found["spec"]["template"]["spec"]
     assert pod["hostPID"] and container["image"] == "pybpf:" + harness.pybpf("version").out.split()[1]
     rights = container["securityContext"]
-    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and rights["seccompProfile"] == {"type": "Unconfined"}
+    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and rights["seccompProfile"] == {"type": "Localhost", "localhostProfile": "pybpf.json"}
     sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
     profiles = tmp_path / "profiles"
     profiles.mkdir()
