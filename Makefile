@@ -105,9 +105,10 @@ all: $(BUILD)/pybpf
 $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# An update of the system does not reach what is linked in: it has to be built again.
+# An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the
+# end, for what libdw.a may lack (user/symbols/elfutils_tree.c).
 $(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/libuser.a
-	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS)
+	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(BUILD)/libuser.a
 
 .PHONY: static
 static: $(BUILD)/pybpf-static
