@@ -19,6 +19,7 @@
 # make manual     docs/pybpf-COMMAND.1, of the tables of options and docs/manual; they are checked in
 # make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
 #
+# ARCH=arm64 builds for arm64 on another machine, in build/arm64; make kernels ARCH=arm64 emulates it.
 # WERROR=1 makes warnings errors; BUILD= is the folder for what is made; LIBBPF_DIR=/path/to/libbpf/src uses that libbpf
 # (built there) in place of the system's.
 
@@ -31,13 +32,23 @@ CLANG_FORMAT ?= clang-format
 PREFIX ?= /usr/local
 # Not every shell expands it behind the equals sign.
 override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
-BUILD ?= build
 VERSION := 0.1.0
 
 # Debian has bpftool there, where the PATH of an ordinary user does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+HOST_ARCH := $(shell uname -m | sed 's/x86_64/x86/;s/aarch64/arm64/')
+ARCH := $(HOST_ARCH)
+DEPS := tools/install-deps
+
+# For another architecture than this machine's. SYSROOT has the libraries to link with.
+ifneq ($(ARCH),$(HOST_ARCH))
+SYSROOT ?= $(or $(PYBPF_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pybpf-tests)/$(ARCH)-bookworm
+CC := $(ARCH:arm64=aarch64)-linux-gnu-gcc --sysroot=$(SYSROOT)
+BUILD ?= build/$(ARCH)
+DEPS := tools/install-deps --$(ARCH) && tools/setup-pythons $(ARCH)-bookworm
+endif
+BUILD ?= build
 
 ifdef LIBBPF_DIR
 LIBBPF_CFLAGS := -I$(LIBBPF_DIR)/root/usr/include
@@ -247,13 +258,13 @@ HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/
 $(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
-		for tool in $(CC) $(CLANG) $(BPFTOOL) $(PROTOC_C) $(INFOCMP); do \
+		for tool in $(foreach tool,CC CLANG BPFTOOL PROTOC_C INFOCMP,$(firstword $($(tool)))); do \
 			command -v "$$tool" >/dev/null || { \
-				echo "make: $$tool is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
+				echo "make: $$tool is not installed; $(DEPS) installs what the build needs" >&2; exit 1; }; \
 		done; \
 		for header in $(HEADERS); do \
 			echo "#include <$$header>" | $(CC) $(LIBBPF_CFLAGS) -x c -fsyntax-only - 2>/dev/null || { \
-				echo "make: the header $$header is not installed; tools/install-deps installs what the build needs" >&2; exit 1; }; \
+				echo "make: the header $$header is not installed; $(DEPS) installs what the build needs" >&2; exit 1; }; \
 		done; \
 		mkdir -p $(@D) && printf '%s\n' "$$FLAGS" >$@; \
 	fi
@@ -371,9 +382,12 @@ mutants:
 	@tests/mutants/run-mutants $(MUTANTS)
 
 kernels:
-	@tools/install-deps --kernels
+	@tools/install-deps --kernels $(if $(filter-out $(HOST_ARCH),$(ARCH)),--$(ARCH))
+ifneq ($(ARCH),$(HOST_ARCH))
+	@tools/setup-pythons $(foreach suite,bookworm trixie sid,$(ARCH)-$(suite))
+endif
 	@$(MAKE) --no-print-directory -s all $(BUILD)/watch-reads
-	@tests/vm/run-kernels --build '$(BUILD)' $(KERNELS)
+	@tests/vm/run-kernels --arch '$(ARCH)' --build '$(BUILD)' $(KERNELS)
 
 roots:
 	@tools/install-deps --roots

@@ -254,9 +254,10 @@ static void say_all(const char *said, size_t size)
 {
 	while (size > 1) {
 		size_t len = strnlen(said + 1, size - 1);
+		unsigned char level = (unsigned char)*said;
 
-		if (*said >= LOG_ERROR && *said <= LOG_DEBUG)
-			log_printf((enum log_level) * said, "%.*s", (int)len, said + 1);
+		if (level <= LOG_DEBUG)
+			log_printf((enum log_level)level, "%.*s", (int)len, said + 1);
 		if (len + 2 > size)
 			break;
 		said += len + 2;
