@@ -176,13 +176,26 @@ static __always_inline int send_stack(struct scratch *s)
 	return send_tasks(s) || send(&s->walk.stack, size) != 0;
 }
 
+/* Returns how far pthread_self() of the current thread lies below its thread pointer. */
+static __always_inline __u16 current_thread_bias(void)
+{
+	__u32 tgid;
+	struct pybpf_proc *proc;
+
+	if (!COMPAT_THREAD_BIAS)
+		return 0;
+	tgid = compat_pid_tgid(compat_task()) >> 32;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	return proc ? proc->runtimes[0].thread_bias : PYBPF_NO_THREAD_BIAS;
+}
+
 /* Sends the current thread; if the ring buffer is full, it is not sent. */
 static __always_inline void send_thread(const struct pybpf_thread_key *thread)
 {
 	struct pybpf_thread_event record = {
 		.event = {.type = PYBPF_EVENT_THREAD, .size = sizeof(record)},
 		.thread = *thread,
-		.thread_id = compat_thread_pointer(compat_task()),
+		.thread_id = compat_thread_id(compat_task(), current_thread_bias()),
 	};
 
 	send(&record, sizeof(record));

@@ -198,19 +198,33 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 }
 
 /*
- * Returns pthread_self() of the current thread. x86-64: glibc and musl use the FS base, which the kernel keeps in the
- * thread struct (arch_prctl and CLONE_SETTLS both store it there). arm64: the thread pointer; the C library's
- * pthread_self() lies below it by a constant that user space adds in discovery.
+ * The thread pointer. x86-64: it is pthread_self(); the FS base, which the kernel keeps in the thread struct
+ * (arch_prctl and CLONE_SETTLS both store it there). arm64: pthread_self() lies below it by a constant of the C
+ * library. The kernel has what the register held at the thread's last switch, and programs set it without a system
+ * call. So for the thread that called exec it is that of the program before, or 0, until its first switches since.
  */
-static __always_inline __u64 compat_thread_pointer(struct task_struct *task)
-{
 #if defined(__TARGET_ARCH_x86)
-	return compat_of_task(task, thread.fsbase);
+#define COMPAT_THREAD_BIAS          0
+#define compat_thread_pointer(task) compat_of_task(task, thread.fsbase)
 #elif defined(__TARGET_ARCH_arm64)
-	return compat_of_task(task, thread.uw.tp_value);
+#define COMPAT_THREAD_BIAS          1
+#define compat_thread_pointer(task) compat_of_task(task, thread.uw.tp_value)
 #else
 #error "no thread pointer for this architecture"
 #endif
+
+/* Returns pthread_self() of a thread, or its thread pointer while the bias is not known; bias: PYBPF_NO_THREAD_BIAS. */
+static __always_inline __u64 compat_thread_id(struct task_struct *task, __u16 bias)
+{
+	__u64 pointer = compat_thread_pointer(task);
+
+	return COMPAT_THREAD_BIAS && bias != PYBPF_NO_THREAD_BIAS ? pointer - bias : pointer;
+}
+
+/* Returns whether the process of the current thread has no other one. */
+static __always_inline bool compat_is_only_thread(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, nr_threads) == 1;
 }
 
 /*

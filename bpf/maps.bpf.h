@@ -181,6 +181,8 @@ const volatile bool cfg_async;
 /* Samples say which bytecode instruction ran. */
 const volatile bool cfg_opcodes;
 #define WALK_OPCODES cfg_opcodes
+/* Where pthread_self() is not the thread pointer, how far it is from there may not be known. */
+#define WALK_THREAD_RANGE COMPAT_THREAD_BIAS
 
 #include "current_task.bpf.h"
 #define WALK_CURRENT_TASK(w, tstate) current_task((w)->layout, (w)->asyncio.current_tasks, tstate)
@@ -236,7 +238,8 @@ struct leaving {
 struct scratch {
 	struct walk walk;
 	struct last_thread last;
-	__u64 current; /* the thread state that holds the GIL, or 0 */
+	__u64 current;        /* the thread state that holds the GIL, or 0 */
+	__u64 thread_pointer; /* 0: not known; valid with COMPAT_THREAD_BIAS */
 	__u32 layout;
 	__u32 nr_runtimes;
 	__u32 runtime; /* the runtime being walked: index into pybpf_proc.runtimes */

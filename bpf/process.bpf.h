@@ -199,6 +199,7 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 	proc->runtimes[0].tstate_current = file->tstate_current ? file->tstate_current + bias : 0;
 	proc->runtimes[0].code_type = file->code_type ? file->code_type + bias : 0;
 	proc->runtimes[0].layout = file->layout;
+	proc->runtimes[0].thread_bias = file->thread_bias;
 	proc->runtimes[0].code_before = file->code_before;
 	proc->runtimes[0].code_size = file->code_size;
 	proc->runtimes[0].asyncio = file->asyncio;
@@ -229,6 +230,8 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	making->proc.mm = (__u64)mm;
 	making->proc.start = compat_start(task);
 	making->proc.proc_id = new_proc_id(PROC_IDS_EXECED);
+	if (COMPAT_THREAD_BIAS)
+		making->proc.stale_pointer = compat_thread_pointer(task);
 	/* If user space knows the program before the exec, it gets the events of this one, in any state, and of its
 	 * end. */
 	making->proc.reported = worth_telling(&making->proc) || (known && known->reported);

@@ -294,7 +294,13 @@ static __always_inline void prepare_walk(struct scratch *s, const struct pybpf_p
 {
 	s->walk.proc_id = proc->proc_id;
 	s->tid = tid;
-	s->walk.thread_id = compat_thread_pointer(task);
+	if (COMPAT_THREAD_BIAS) {
+		s->thread_pointer = compat_thread_pointer(task);
+		if (s->thread_pointer == proc->stale_pointer)
+			s->thread_pointer = 0;
+	} else {
+		s->walk.thread_id = compat_thread_pointer(task);
+	}
 	s->nr_runtimes = proc->nr_runtimes;
 }
 

@@ -8,13 +8,18 @@
 /* Runtimes of one process that are sampled; a thread is looked for in each of them. */
 #define PYBPF_MAX_RUNTIMES 4
 
+/* The value of thread_bias where it is not known, and the greatest that is looked for then. */
+#define PYBPF_NO_THREAD_BIAS  0xffff
+#define PYBPF_THREAD_BIAS_MAX 4096
+
 /* One CPython in a process: a library or a program with its own interpreters, threads and types. */
 struct pybpf_runtime {
 	__u64 interp_head;    /* address of the variable that holds the first PyInterpreterState * */
 	__u64 tstate_current; /* address of the variable that holds the GIL's owner (to 3.11), or 0 */
 	__u64 code_type;      /* &PyCode_Type, or 0 */
 	__u32 layout;         /* index into map layouts */
-	__u32 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+	__u16 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
+	__u16 thread_bias;    /* of its C library: pthread_self() lies so many bytes below the thread pointer */
 	__u32 code_before;    /* the interpreter's machine code begins so many bytes before interp_head */
 	__u32 code_size;      /* its bytes; 0: not known */
 	struct pybpf_asyncio asyncio;
@@ -29,12 +34,13 @@ struct pybpf_proc {
 	__u64 mm;                                          /* address of its mm_struct: an exec makes another */
 	__u64 start;   /* of the process, in clock ticks since boot (field 22 of /proc/PID/stat) */
 	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
+	__u64 stale_pointer; /* what the kernel had as the first thread's thread pointer at its exec, or 0 */
 	__u32 nr_runtimes;
 	__u32 state;    /* enum pybpf_proc_state */
 	__u32 reported; /* user space knows proc_id */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct pybpf_proc) == 296, "pybpf_proc has no hidden padding");
+_Static_assert(sizeof(struct pybpf_proc) == 304, "pybpf_proc has no hidden padding");
 
 enum pybpf_proc_state {
 	PYBPF_PROC_CLAIMED = 1, /* user space asks for this process: process_find fills it in */
@@ -57,7 +63,8 @@ struct pybpf_file {
 	__u64 code_start; /* of its first executable segment: mm_struct.start_code less the load bias */
 	__u64 interp_head, tstate_current, code_type;
 	__u32 layout;
-	__u32 kind;                   /* enum pybpf_file_kind */
+	__u16 kind;                   /* enum pybpf_file_kind */
+	__u16 thread_bias;            /* as in struct pybpf_runtime */
 	__u32 code_before, code_size; /* as in struct pybpf_runtime */
 	struct pybpf_asyncio asyncio;
 };

@@ -72,6 +72,39 @@ static __always_inline bool is_foreign(struct thread_cache *cache, const struct 
 }
 
 /*
+ * Says whose frames are walked, where pthread_self() is not the thread pointer. Where its distance is not known, it is
+ * in a range. While there is no thread pointer, the only thread of a process has any thread state.
+ */
+static __always_inline void choose_thread(struct scratch *s, __u16 bias)
+{
+	struct walk *w = &s->walk;
+
+	w->thread_id = w->thread_last = s->thread_pointer;
+	if (!s->thread_pointer && compat_is_only_thread(compat_task())) {
+		w->thread_id = 1;
+		w->thread_last = ~0ull;
+	} else if (s->thread_pointer && bias == PYBPF_NO_THREAD_BIAS) {
+		w->thread_id -= PYBPF_THREAD_BIAS_MAX;
+	} else if (s->thread_pointer) {
+		w->thread_id = w->thread_last = s->thread_pointer - bias;
+	}
+}
+
+/* Keeps how far pthread_self() is from the thread pointer, which a walk in a range has found. */
+static __noinline void keep_thread_bias(const struct scratch *s)
+{
+	__u64 bias = s->walk.thread_last - s->walk.thread_id;
+	__u32 tgid = compat_pid_tgid(compat_task()) >> 32;
+	struct pybpf_proc *proc;
+
+	if (!bias || bias >= PYBPF_THREAD_BIAS_MAX || !s->walk.states.count)
+		return;
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (proc && proc->proc_id == s->walk.proc_id)
+		proc->runtimes[s->runtime & (PYBPF_MAX_RUNTIMES - 1)].thread_bias = (__u16)bias;
+}
+
+/*
  * Begins the walk of the current thread in a runtime. Returns 0, and leaves the walk unchanged, if the thread is
  * known to have no thread state in it. A global function, as thread_lists.
  */
@@ -85,6 +118,8 @@ __noinline int begin_runtime(struct scratch *s, const struct pybpf_layout *l, co
 	if (!s || !l || !runtime)
 		return 0;
 	known = &s->last.states;
+	if (COMPAT_THREAD_BIAS)
+		choose_thread(s, runtime->thread_bias);
 	if (runtime->tstate_current)
 		compat_read_user(&current, sizeof(current), runtime->tstate_current);
 	if (!known->count || s->nr_runtimes > 1) {
@@ -130,6 +165,12 @@ static __always_inline void remember_thread(struct scratch *s)
 
 	if (s->walk.remembered || s->walk.result == WALK_UNREADABLE)
 		return;
+	if (COMPAT_THREAD_BIAS) {
+		/* Nothing was found out about a thread of which nothing is known. */
+		if (!s->thread_pointer && !s->walk.states.count)
+			return;
+		keep_thread_bias(s);
+	}
 	s->last.states = s->walk.states;
 	cache = compat_thread_cache(s->runtime);
 	if (!cache)

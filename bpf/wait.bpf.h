@@ -305,16 +305,16 @@ int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 }
 
 /* Describes a thread that was there before, and in which state it is. */
-static __noinline int find_state(struct task_struct *task, __u64 proc_id, struct pybpf_thread *fresh,
+static __noinline int find_state(struct task_struct *task, const struct pybpf_proc *proc, struct pybpf_thread *fresh,
 				 struct pybpf_thread_found *found)
 {
 	struct waiting thread = {.task = task};
 	struct pybpf_wait_event event = {};
 	__u32 state = compat_state(task);
 
-	init_thread(fresh, task, proc_id, bpf_ktime_get_ns());
-	found->proc_id = proc_id;
-	found->thread_id = compat_thread_pointer(task);
+	init_thread(fresh, task, proc->proc_id, bpf_ktime_get_ns());
+	found->proc_id = proc->proc_id;
+	found->thread_id = compat_thread_id(task, proc->runtimes[0].thread_bias);
 	found->pid = BPF_CORE_READ(task, pid);
 	found->tid = fresh->tid;
 	if (!state) {
@@ -346,7 +346,7 @@ int wait_find(struct bpf_iter__task *ctx)
 	proc = bpf_map_lookup_elem(&procs, &found.pid);
 	if (!time_is_wanted(proc) || !filter_passes_task(task))
 		return 0;
-	find_state(task, proc->proc_id, &fresh, &found);
+	find_state(task, proc, &fresh, &found);
 	if (!bpf_map_lookup_elem(&threads, &found.pid))
 		add_thread(found.pid, &fresh);
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));

@@ -109,7 +109,7 @@ __noinline int begin_other(struct scratch *s, const struct pybpf_layout *l, __u6
 	if (!s || !l)
 		return 0;
 	w = &s->walk;
-	w->thread_id = thread_of(l, tstate);
+	w->thread_id = w->thread_last = thread_of(l, tstate);
 	w->nr_candidates = 0;
 	w->stack_pointer = 0;
 	s->nr_kernel = 0;

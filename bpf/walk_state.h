@@ -28,6 +28,11 @@
 #define WALK_OPCODES 0
 #endif
 
+/* Whether the caller may give a range for the thread's id: see walk_is_this_thread. */
+#ifndef WALK_THREAD_RANGE
+#define WALK_THREAD_RANGE 0
+#endif
+
 /* One buffer serves each struct in turn; offsets are masked so that the verifier sees them inside it. */
 #define WALK_BUFFER_MASK 511
 _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW <= WALK_BUFFER_MASK + 1 &&
@@ -170,7 +175,8 @@ struct walk_proof {
 
 struct walk {
 	/* What the caller gives. */
-	__u64 thread_id; /* pthread_self() of the thread */
+	__u64 thread_id;   /* pthread_self() of the thread */
+	__u64 thread_last; /* with WALK_THREAD_RANGE: it is thread_id, or greater, but no greater than this */
 	__u64 interp_head;
 	__u64 code_type;
 	__u64 stack_pointer; /* or 0: not known */

@@ -15,6 +15,25 @@ enum walk_owner {
 	WALK_OURS_LAST, /* the state that this thread attached last, or the build does not say */
 };
 
+/*
+ * Returns whether a thread state's thread has this id. In a range the greatest id is this thread's, as another thread's
+ * struct that is in the range, too, lies below its own; it is the thread's from then on.
+ */
+static __always_inline int walk_is_this_thread(struct walk *w, __u64 id)
+{
+	if (!WALK_THREAD_RANGE)
+		return id == w->thread_id;
+	if (!id || id < w->thread_id || id > w->thread_last)
+		return 0;
+	if (id != w->thread_id) {
+		w->thread_id = id;
+		w->current = 0;
+		w->states.count = 0;
+		w->last = 0;
+	}
+	return 1;
+}
+
 /* Reads a thread state into the buffer. */
 static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const struct pybpf_layout *l, __u64 tstate)
 {
@@ -26,7 +45,7 @@ static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const st
 		w->unreadable = 1;
 		return WALK_NOT_OURS;
 	}
-	if (walk_u64(w, l->tstate_thread_id) != w->thread_id) {
+	if (!walk_is_this_thread(w, walk_u64(w, l->tstate_thread_id))) {
 		if (!walk_u64(w, l->tstate_thread_id))
 			w->unbound = 1;
 		return WALK_NOT_OURS;

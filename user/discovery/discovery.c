@@ -46,6 +46,7 @@ struct search {
 	int unreadable_error;
 	bool foreign_main, refused, contradicted, kernel_thread;
 	struct pybpf_asyncio asyncio; /* of the file that has the module */
+	uint16_t thread_bias;         /* of the C library, as in struct pybpf_runtime */
 	struct discovery_python *out;
 	size_t room, found;
 	/* The analysed executable, whose copies of the library's variables the library uses instead of its own. */
@@ -348,6 +349,7 @@ static enum discovery_result add_python(struct search *search, const struct disc
 	}
 	out->pid = search->pid;
 	out->start_time = search->out->start_time;
+	out->thread_bias = search->thread_bias;
 	memmove(out->comm, search->out->comm, sizeof(out->comm));
 	result = fill(search, file, bias, mapped, out);
 	if (result == DISCOVERY_OK)
@@ -378,6 +380,13 @@ static void place_asyncio(struct search *search)
 	}
 	if (of)
 		of->asyncio = search->asyncio;
+}
+
+/* The C library may have been met after the Python. */
+static void place_thread_bias(const struct search *search)
+{
+	for (size_t i = 0; i < search->found && i < search->room; i++)
+		search->out[i].thread_bias = search->thread_bias;
 }
 
 static enum discovery_result search_files(struct search *search)
@@ -423,7 +432,9 @@ static enum discovery_result search_files(struct search *search)
 				  inside_path(search, mapped->map.path), file->refusal);
 			search->refused = true;
 		}
-		if (file->asyncio.loaded)
+		if (file->thread_bias)
+			search->thread_bias = file->thread_bias;
+		else if (file->asyncio.loaded)
 			search->asyncio = file->asyncio;
 		else if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
 			 !file->copied_code_type)
@@ -443,6 +454,7 @@ static enum discovery_result search_files(struct search *search)
 			  out->comm, mapped->map.path);
 	}
 	place_asyncio(search);
+	place_thread_bias(search);
 	if (search->contradicted)
 		return DISCOVERY_CONTRADICTED;
 	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
@@ -551,7 +563,12 @@ enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid,
 	bool retry = true;
 
 	for (int i = 0; i < 2 && retry; i++) {
-		struct search search = {.known = discovery, .pid = pid, .out = out, .room = room, .error = error};
+		struct search search = {.known = discovery,
+					.pid = pid,
+					.out = out,
+					.room = room,
+					.error = error,
+					.thread_bias = DISCOVERY_HAS_THREAD_BIAS ? PYBPF_NO_THREAD_BIAS : 0};
 
 		result = look_once(&search, &retry);
 		*count = search.found;

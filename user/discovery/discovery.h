@@ -46,6 +46,7 @@ struct discovery_python {
 	bool follows_file;               /* less the bias, the addresses are the same wherever the file is mapped */
 	uint64_t code_start;             /* link-time address of that file's first executable segment */
 	uint32_t code_before, code_size; /* of that mapping, as in struct pybpf_runtime */
+	uint16_t thread_bias;            /* of the process's C library, as in struct pybpf_runtime */
 	char version_source[64], runtime_source[64]; /* for -v: "Py_Version", ".dynsym _PyRuntime" */
 };
 

@@ -17,6 +17,13 @@
 
 #define DISCOVERY_CODE_SEGMENTS 4
 
+/* Whether pthread_self() is not the thread pointer on this machine. */
+#if defined(__x86_64__)
+#define DISCOVERY_HAS_THREAD_BIAS false
+#else
+#define DISCOVERY_HAS_THREAD_BIAS true
+#endif
+
 enum discovery_kind {
 	DISCOVERY_FILE_OTHER = 0, /* defines no Python runtime */
 	DISCOVERY_FILE_FOREIGN,   /* an ELF file of another class or machine */
@@ -56,6 +63,7 @@ struct discovery_file {
 	 */
 	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
 	struct pybpf_asyncio asyncio;      /* of a file with the module _asyncio; loaded is 0: of another */
+	uint16_t thread_bias;              /* of a C library, as in struct pybpf_runtime; 0: of another file */
 	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */
 	char *refusal;                     /* DISCOVERY_FILE_REFUSED: a sentence, without the file's name */
 };
@@ -89,6 +97,10 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
 void discovery_file_clear(struct discovery_file *file);
+/* thread_bias.c: what the C library in this file has as thread_bias; 0: it is none, or it is not known. */
+uint16_t discovery_thread_bias(struct elf_file *elf);
+/* The same from the instructions of arm64's pthread_self(). */
+uint16_t discovery_decode_thread_bias(const uint32_t *code, size_t count);
 /* asyncio.c: reads the offsets that the module _asyncio has (3.14+); loaded is 0: it is not in the file. */
 void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out);
 /* Writes the PyPy release of a libpypy to out, as "7.3.11"; "" when it is not found. */

@@ -39,6 +39,7 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		.interp_head = python->interp_head_addr,
 		.tstate_current = python->tstate_current_addr,
 		.code_type = python->code_type_addr,
+		.thread_bias = python->thread_bias,
 		.code_before = python->code_before,
 		.code_size = python->code_size,
 		.asyncio = python->asyncio,
