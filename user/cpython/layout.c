@@ -27,10 +27,6 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
 		if (!layout_windows_fit(&build->layout))
 			return -ENOENT;
 		*out = *build;
-#ifndef __x86_64__
-		/* It comes after the GIL's mutexes, whose size is the C library's: unknown elsewhere. */
-		out->runtime_tstate_current = LAYOUT_NONE;
-#endif
 		return 0;
 	}
 	return -ENOENT;

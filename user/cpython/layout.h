@@ -19,7 +19,7 @@
 struct layout_build {
 	struct pybpf_layout layout;
 	uint32_t runtime_interp_head;    /* bytes into _PyRuntime; 0 to 3.6, where interp_head is itself the anchor */
-	uint32_t runtime_tstate_current; /* bytes into _PyRuntime (3.7-3.11), else LAYOUT_NONE */
+	uint32_t runtime_tstate_current; /* bytes into _PyRuntime (3.7-3.11, on x86-64), else LAYOUT_NONE */
 	uint32_t version_hex;            /* PY_VERSION_HEX of the headers or of the process */
 	char origin[96];                 /* where the offsets came from, for -v */
 };

@@ -149,8 +149,11 @@ static int find_table(const struct anchor *anchor, struct discovery_runtime *out
 				 "a build "
 				 "without it",
 				 version->text);
-	if (!layout_from_table(version->major, version->minor, version->debug_build, &out->build))
+	if (!layout_from_table(version->major, version->minor, version->debug_build, &out->build)) {
+		if (DISCOVERY_HAS_OTHER_MUTEXES)
+			discovery_find_tstate_current(&anchor->symbols, out, anchor->addr);
 		return 0;
+	}
 	if (facts->has_debug_offsets)
 		error_set(error, -ENOTSUP,
 			  "Python %s has no debug offsets at its _PyRuntime; pybpf cannot know its layout",

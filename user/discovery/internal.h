@@ -17,11 +17,16 @@
 
 #define DISCOVERY_CODE_SEGMENTS 4
 
-/* Whether pthread_self() is not the thread pointer on this machine. */
+/*
+ * Whether pthread_self() is not the thread pointer on this machine, and whether mutexes may have another size than
+ * those of x86-64.
+ */
 #if defined(__x86_64__)
-#define DISCOVERY_HAS_THREAD_BIAS false
+#define DISCOVERY_HAS_THREAD_BIAS   false
+#define DISCOVERY_HAS_OTHER_MUTEXES false
 #else
-#define DISCOVERY_HAS_THREAD_BIAS true
+#define DISCOVERY_HAS_THREAD_BIAS   true
+#define DISCOVERY_HAS_OTHER_MUTEXES true
 #endif
 
 enum discovery_kind {
@@ -97,6 +102,14 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 /* Fills out (zeroed) from an ELF file. Returns 0 or -ENOMEM. */
 int discovery_analyse(struct elf_file *elf, struct discovery_file *out);
 void discovery_file_clear(struct discovery_file *file);
+/*
+ * tstate_current.c: finds where _PyRuntime, at this address, has it if that is not known from a table; else
+ * LAYOUT_NONE.
+ */
+void discovery_find_tstate_current(const struct discovery_symbols *symbols, struct discovery_runtime *runtime,
+				   uint64_t address);
+/* Decodes the address of the variable that arm64's code at `at` returns; 0: other code. */
+uint64_t discovery_decode_tstate_current(const uint32_t *code, size_t count, uint64_t at, uint64_t runtime);
 /* thread_bias.c: what the C library in this file has as thread_bias; 0: it is none, or it is not known. */
 uint16_t discovery_thread_bias(struct elf_file *elf);
 /* The same from the instructions of arm64's pthread_self(). */
