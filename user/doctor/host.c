@@ -59,10 +59,10 @@ static void look_machine(const struct doctor *d, struct doctor_item *item)
 	(void)d;
 	uname(&host);
 	doctor_found(item, DOCTOR_OK, "%s", host.machine);
-	if (strcmp(host.machine, "x86_64") == 0)
+	if (!strcmp(host.machine, "x86_64") || !strcmp(host.machine, "aarch64"))
 		return;
 	item->mark = DOCTOR_WARN;
-	doctor_advise(item, "pybpf runs on x86_64 only; see README.md, \"Limits\"");
+	doctor_advise(item, "pybpf runs on x86_64 and aarch64 only");
 }
 
 static void look_btf(const struct doctor *d, struct doctor_item *item)
