@@ -309,13 +309,23 @@ def check_top_without_states(outcome):
     assert not states.get("causes"), states
 
 
-def check_dump(outcome):
+def dumped_threads(outcome):
     process = json.loads(outcome.read("folded"))
     threads = {thread["name"]: thread for thread in process["threads"]}
     assert set(threads) == {"MainThread", "napper"}, sorted(threads)
     functions = {name: [frame["function"] for frame in thread["frames"]] for name, thread in threads.items()}
     assert "part_stands" in functions["MainThread"], functions
     assert "naps" in functions["napper"], functions
+    return threads
+
+
+def check_dump(outcome):
+    dumped_threads(outcome)
+
+
+def check_frozen(outcome):
+    napper = dumped_threads(outcome)["napper"]
+    assert napper["state"] == "sleep", napper
 
 
 def check_ps(outcome):
@@ -401,7 +411,7 @@ MODES = [
         account=False,
     ),
     Mode("dump", "stands", "dump -p {pid} --json", check_dump, how="look", account=False),
-    Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_dump, how="look", account=False),
+    Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_frozen, how="look", account=False),
     Mode("ps", "stands", "ps -p {pid} --json", check_ps, how="look", account=False),
     Mode("doctor", "stands", "doctor", check_doctor, how="look", account=False),
 ]

@@ -65,14 +65,15 @@ static int keep_stack(struct dump_collector *c, const struct dump_known *known, 
 	return err;
 }
 
-static enum dump_stopped stopped_of(const struct dump_collector *c, pid_t tid)
+static struct dump_stop stop_of(const struct dump_collector *c, pid_t tid)
 {
-	return c->core ? dump_core_stopped(c->core, tid) : dump_stopped_of(&c->freeze, tid);
+	return c->core ? (struct dump_stop){.what = dump_core_stopped(c->core, tid)} : dump_stop_of(&c->freeze, tid);
 }
 
 static int read_state(struct dump_collector *c, struct dump_thread *thread)
 {
-	int err = dump_read_state(c->pid, thread->tid, stopped_of(c, thread->tid), &thread->state);
+	const struct dump_stop stop = stop_of(c, thread->tid);
+	int err = dump_read_state(c->pid, thread->tid, &stop, &thread->state);
 
 	switch (dump_judge_reading(err)) {
 	case DUMP_READ:
@@ -119,7 +120,7 @@ int dump_read_python_thread(struct dump_collector *c, const struct dump_known *k
 		.tid = thread->tid,
 		.thread_id = known->thread_id,
 		.names = find_names(c, known),
-		.stopped = stopped_of(c, thread->tid),
+		.stop = stop_of(c, thread->tid),
 		.states = known->states,
 		.locals = c->locals,
 		.runtime = c->runtimes[known->runtime].place,
@@ -129,7 +130,7 @@ int dump_read_python_thread(struct dump_collector *c, const struct dump_known *k
 	struct dump_stack stack;
 	int err;
 
-	of.states.exact = of.stopped != DUMP_NOT_STOPPED;
+	of.states.exact = of.stop.what != DUMP_NOT_STOPPED;
 	err = dump_read_stack(&of, &stack);
 	thread->is_python = true;
 	switch (dump_judge_reading(err)) {

@@ -13,7 +13,8 @@ bool dump_sleeps_still(const struct dump_process *process, const struct dump_thr
 	/* Who waits for a GIL wakes up each 5 ms to ask for it; it does not go on while its holder sleeps. */
 	if (thread->state.wait.state == PYBPF_STATE_GIL)
 		return true;
-	return !dump_read_state(process->row->process.pid, thread->tid, DUMP_NOT_STOPPED, &now) &&
+	return !dump_read_state(process->row->process.pid, thread->tid, &(struct dump_stop){.what = DUMP_NOT_STOPPED},
+				&now) &&
 	       dump_is_same_sleep(&thread->state, &now);
 }
 

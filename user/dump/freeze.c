@@ -13,22 +13,18 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "base/remote.h"
 
 /* Longest wait for threads to stop: all but uninterruptible ones take less than a millisecond on an idle machine. */
 #define PATIENCE_NS 1000000000ull
 #define PAUSE_NS    20000
-
-/*
- * What a system call that was interrupted in its sleep has as its result, until the kernel has decided whether to begin
- * it anew: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK of include/linux/errno.h.
- */
-#define RESTARTS(result) ((result) == -512 || (result) == -513 || (result) == -514 || (result) == -516)
 
 struct dump_frozen {
 	pid_t tid;
 	enum dump_stopped stopped;
 	int signal; /* that was to be delivered when it stopped, or 0 */
 	bool gone;
+	struct procfs_call call; /* on arm64: in which it slept, before it was stopped */
 };
 
 static struct dump_frozen *frozen_at(const struct dump_freeze *f, uint32_t i)
@@ -36,10 +32,77 @@ static struct dump_frozen *frozen_at(const struct dump_freeze *f, uint32_t i)
 	return intern_item(&f->threads, i);
 }
 
+static bool read_registers(pid_t tid, struct user_regs_struct *regs)
+{
+	struct iovec io = {.iov_base = regs, .iov_len = sizeof(*regs)};
+
+	return !ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io);
+}
+
+/*
+ * Returns whether a stopped thread, with these registers, was woken from the sleep of a system call to stop. Some calls
+ * are never begun anew, and have -EINTR as their result: epoll_wait(), receiving with a timeout (signal(7)).
+ */
+#if defined(__x86_64__)
+/*
+ * What others have as their result, until the kernel has decided whether to begin them anew: ERESTARTSYS,
+ * ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK of include/linux/errno.h.
+ */
+#define RESTARTS(result) ((result) == -512 || (result) == -513 || (result) == -514 || (result) == -516)
+
+static bool was_woken(const struct dump_frozen *thread, const struct user_regs_struct *regs)
+{
+	long result = (long)regs->rax;
+
+	(void)thread;
+	return (long)regs->orig_rax >= 0 && (RESTARTS(result) || result == -EINTR);
+}
+
+static void note_call(struct dump_frozen *thread, pid_t pid)
+{
+	(void)thread;
+	(void)pid;
+}
+#elif defined(__aarch64__)
+/*
+ * Before arm64 stops a thread it forgets the system call, and has the others begin anew: pc is that of the instruction
+ * (do_signal(), arch/arm64/kernel/signal.c). So the call is noted before.
+ */
+#define SVC 0xd4000001u
+
+static bool is_call(pid_t tid, uint64_t at)
+{
+	uint32_t instruction;
+
+	return !remote_read(tid, at, &instruction, sizeof(instruction)) && instruction == SVC;
+}
+
+static bool was_woken(const struct dump_frozen *thread, const struct user_regs_struct *regs)
+{
+	if (thread->call.number < 0 || thread->call.stack_pointer != regs->sp)
+		return false;
+	return is_call(thread->tid, regs->pc) ||
+	       ((int64_t)regs->regs[0] == -EINTR && is_call(thread->tid, regs->pc - sizeof(uint32_t)));
+}
+
+static void note_call(struct dump_frozen *thread, pid_t pid)
+{
+	if (procfs_read_call(pid, thread->tid, &thread->call))
+		thread->call = (struct procfs_call){.number = -1};
+}
+#endif
+
+static bool slept(const struct dump_frozen *thread)
+{
+	struct user_regs_struct regs;
+
+	return read_registers(thread->tid, &regs) && was_woken(thread, &regs);
+}
+
 static int seize(pid_t tid, void *arg)
 {
 	struct dump_freeze *f = arg;
-	const struct dump_frozen frozen = {.tid = tid};
+	struct dump_frozen frozen = {.tid = tid};
 	struct procfs_stat stat;
 	bool fresh;
 
@@ -53,37 +116,12 @@ static int seize(pid_t tid, void *arg)
 			return 0;
 		return -err;
 	}
+	note_call(&frozen, f->pid);
 	/* Not known, it goes on, and the kernel lets go of it when pybpf ends. */
 	if (intern_add(&f->threads, &frozen, &fresh) == INTERN_NONE)
 		return -ENOMEM;
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it has ended, which waitpid() tells */
 	return 0;
-}
-
-static bool read_registers(pid_t tid, struct user_regs_struct *regs)
-{
-	struct iovec io = {.iov_base = regs, .iov_len = sizeof(*regs)};
-
-	return !ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io);
-}
-
-/* Returns whether a stopped thread was woken from the sleep of a system call to stop. */
-static bool slept(pid_t tid)
-{
-	struct user_regs_struct regs;
-	long result;
-
-	if (!read_registers(tid, &regs))
-		return false;
-#if defined(__x86_64__)
-	if ((long)regs.orig_rax < 0)
-		return false;
-	result = (long)regs.rax;
-#elif defined(__aarch64__)
-	result = (long)regs.regs[0];
-#endif
-	/* Some calls are never begun anew: epoll_wait(), receiving with a timeout (signal(7)). */
-	return RESTARTS(result) || result == -EINTR;
 }
 
 static void note_stop(struct dump_frozen *thread, int status)
@@ -95,7 +133,7 @@ static void note_stop(struct dump_frozen *thread, int status)
 	} else if (by_event && WSTOPSIG(status) != SIGTRAP) {
 		thread->stopped = DUMP_STOPPED_BY_SIGNAL; /* by SIGSTOP and its like */
 	} else {
-		thread->stopped = slept(thread->tid) ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
+		thread->stopped = slept(thread) ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
 		thread->signal = by_event ? 0 : WSTOPSIG(status);
 	}
 }
@@ -162,18 +200,21 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
 	return refuse(f, err, error);
 }
 
-enum dump_stopped dump_stopped_of(const struct dump_freeze *f, pid_t tid)
+struct dump_stop dump_stop_of(const struct dump_freeze *f, pid_t tid)
 {
 	uint32_t i = intern_find(&f->threads, &tid);
+	struct dump_stop stop = {.what = i == INTERN_NONE ? DUMP_NOT_STOPPED : frozen_at(f, i)->stopped};
 
-	return i == INTERN_NONE ? DUMP_NOT_STOPPED : frozen_at(f, i)->stopped;
+	if (stop.what == DUMP_STOPPED_ASLEEP)
+		stop.call = frozen_at(f, i)->call;
+	return stop;
 }
 
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out)
 {
 	struct user_regs_struct regs;
 
-	if (dump_stopped_of(f, tid) == DUMP_NOT_STOPPED || !read_registers(tid, &regs))
+	if (dump_stop_of(f, tid).what == DUMP_NOT_STOPPED || !read_registers(tid, &regs))
 		return false;
 	*out = unwind_registers_from(&regs);
 	return true;

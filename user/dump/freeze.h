@@ -28,7 +28,7 @@ struct dump_freeze {
 int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
 
 /* Returns what a thread did when it was stopped. */
-enum dump_stopped dump_stopped_of(const struct dump_freeze *f, pid_t tid);
+struct dump_stop dump_stop_of(const struct dump_freeze *f, pid_t tid);
 
 /* Fills in the registers of a thread that is stopped. Returns whether it is. */
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out);

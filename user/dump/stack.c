@@ -132,7 +132,7 @@ static uint64_t find_stack(const struct dump_stack_of *of)
 {
 	struct stack_search search = {.of = of};
 
-	if (of->stopped == DUMP_NOT_STOPPED && of->layout.tstate_cframe != PYBPF_NO_OFFSET)
+	if (of->stop.what == DUMP_NOT_STOPPED && of->layout.tstate_cframe != PYBPF_NO_OFFSET)
 		procfs_each_map(of->pid, look_for_stack, &search);
 	return search.begin;
 }
@@ -159,8 +159,8 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 {
 	struct walk_stack again;
 	struct dump_state before;
-	int err = dump_look_at_state(of->pid, of->tid, of->stopped, &before);
-	bool stopped = of->stopped != DUMP_NOT_STOPPED;
+	int err = dump_look_at_state(of->pid, of->tid, &of->stop, &before);
+	bool stopped = of->stop.what != DUMP_NOT_STOPPED;
 
 	/* Whether a thread has slept all the time is looked at below. */
 	err = err ?: walk(of, &before, stopped || !is_running(&before), stack, exception);
@@ -169,7 +169,7 @@ static int read_once(const struct dump_stack_of *of, struct walk_stack *stack, s
 	*after = before;
 	if (err || *proved)
 		return err;
-	err = dump_look_at_state(of->pid, of->tid, of->stopped, after);
+	err = dump_look_at_state(of->pid, of->tid, &of->stop, after);
 	if (err || is_running(&before) != is_running(after))
 		return err;
 	if (!is_running(after)) {
@@ -189,7 +189,7 @@ static void read_thread(const struct dump_stack_of *of, struct answer *out)
 	struct pysym_thread thread = {.name = NULL};
 	struct memory m;
 
-	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED);
+	open_memory(&m, of, of->stop.what != DUMP_NOT_STOPPED);
 	if (of->names)
 		pysym_read_thread(&m.any, &of->layout, of->names, of->thread_id, &thread);
 	snprintf(out->name, sizeof(out->name), "%s", thread.name ?: "");
@@ -203,7 +203,7 @@ static bool slept_since(const struct dump_stack_of *of, const struct dump_state 
 {
 	struct dump_state now;
 
-	return !is_running(before) && !dump_look_at_state(of->pid, of->tid, of->stopped, &now) &&
+	return !is_running(before) && !dump_look_at_state(of->pid, of->tid, &of->stop, &now) &&
 	       dump_is_same_sleep(before, &now);
 }
 
@@ -220,15 +220,15 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 		.runtime = &of->runtime,
 		.level = of->locals.level,
 		.show_secrets = of->locals.show_secrets,
-		.stopped = of->stopped != DUMP_NOT_STOPPED,
+		.stopped = of->stop.what != DUMP_NOT_STOPPED,
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + of->locals.level * LOCALS_NS,
 	};
 
 	/* Values that may change meanwhile are read twice. */
-	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED);
+	open_memory(&m, of, of->stop.what != DUMP_NOT_STOPPED);
 	size = dump_locals_read(&values, stack, out, DUMP_LOCALS_MAX);
 	close_memory(&m);
-	if (of->stopped != DUMP_NOT_STOPPED || (proved && slept_since(of, state)))
+	if (of->stop.what != DUMP_NOT_STOPPED || (proved && slept_since(of, state)))
 		return size;
 	if (walk(of, &running, false, &again, NULL))
 		return 0;
@@ -250,10 +250,10 @@ static void read_locks(const struct dump_stack_of *of, const struct walk_stack *
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + LOCKS_NS,
 	};
 
-	open_memory(&m, of, of->stopped != DUMP_NOT_STOPPED || !is_running(state));
+	open_memory(&m, of, of->stop.what != DUMP_NOT_STOPPED || !is_running(state));
 	dump_locks_read(&values, stack, state->wait.state == PYBPF_STATE_LOCK ? state->futex : 0, out);
 	close_memory(&m);
-	if (of->stopped != DUMP_NOT_STOPPED || slept_since(of, state))
+	if (of->stop.what != DUMP_NOT_STOPPED || slept_since(of, state))
 		return;
 	if (walk(of, &running, false, &again, NULL)) {
 		memset(out, 0, sizeof(*out));

@@ -21,7 +21,7 @@ struct dump_stack_of {
 	pid_t pid, tid;
 	uint64_t thread_id; /* its pthread_self() */
 	uint64_t names;     /* threading._active of its interpreter: pysym_find_threads() */
-	enum dump_stopped stopped;
+	struct dump_stop stop;
 	struct walk_known_states states; /* that the interpreters' lists had */
 	struct dump_locals_wanted locals;
 	struct pybpf_runtime runtime;

@@ -41,7 +41,7 @@ struct caller {
 
 struct question {
 	pid_t pid, tid;
-	enum dump_stopped stopped;
+	struct dump_stop stop;
 };
 
 /* Writes the name of a file from the target of its link: without folders, and without the kernel's "anon_inode:". */
@@ -141,13 +141,22 @@ static __always_inline bool wait_has_our_pids(struct caller *thread)
 	return !stat("/proc/self/ns/pid", &own) && !stat(path, &its) && own.st_ino == its.st_ino;
 }
 
+/* Reads the system call of a thread, as procfs_read_call() does. */
+static int find_call(const struct caller *thread, const struct dump_stop *stop, struct procfs_call *out)
+{
+	if (!stop->call.stack_pointer)
+		return procfs_read_call(thread->pid, thread->tid, out);
+	*out = stop->call;
+	return 0;
+}
+
 /* Reads the system call that the thread sleeps in. Returns 0, or -EAGAIN if it runs. */
-static int read_call(struct caller *thread, struct dump_state *out)
+static int read_call(struct caller *thread, const struct dump_stop *stop, struct dump_state *out)
 {
 	uint8_t calls[PYBPF_MAX_SYSCALL + 1];
 	unsigned long long args[3], futex = 0; /* __u64 of both sides */
 	struct procfs_call call;
-	int err = procfs_read_call(thread->pid, thread->tid, &call);
+	int err = find_call(thread, stop, &call);
 
 	if (err == -EAGAIN)
 		return err;
@@ -206,7 +215,7 @@ static bool is_stopped(enum dump_stopped stopped, char state)
 	return stopped == DUMP_NOT_STOPPED ? state == 'T' || state == 't' : stopped == DUMP_STOPPED_BY_SIGNAL;
 }
 
-int dump_look_at_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out)
+int dump_look_at_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct dump_state *out)
 {
 	struct caller thread = {.pid = pid, .tid = tid};
 	struct procfs_call call = {.stack_pointer = 0};
@@ -219,12 +228,12 @@ int dump_look_at_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct d
 		return err;
 	out->ended = strchr("ZXx", stat.state);
 	thread.uninterruptible = stat.state == 'D';
-	if (is_stopped(stopped, stat.state))
+	if (is_stopped(stop->what, stat.state))
 		out->wait.state = PYBPF_STATE_STOPPED;
-	else if (runs(stopped, stat.state) || read_call(&thread, out))
+	else if (runs(stop->what, stat.state) || read_call(&thread, stop, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
 	/* What has been stopped is in no system call, but does not change, either. */
-	if (!out->stack_pointer && stopped != DUMP_NOT_STOPPED) {
+	if (!out->stack_pointer && stop->what != DUMP_NOT_STOPPED) {
 		procfs_read_call(pid, tid, &call);
 		out->stack_pointer = call.stack_pointer;
 	}
@@ -239,12 +248,12 @@ int dump_serve_state(void *state, const void *question, size_t question_size, vo
 	if (question_size != sizeof(*q))
 		return -EINVAL;
 	*size = sizeof(struct dump_state);
-	return dump_look_at_state(q->pid, q->tid, q->stopped, answer);
+	return dump_look_at_state(q->pid, q->tid, &q->stop, answer);
 }
 
-int dump_read_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out)
+int dump_read_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct dump_state *out)
 {
-	const struct question q = {.pid = pid, .tid = tid, .stopped = stopped};
+	const struct question q = {.pid = pid, .tid = tid, .stop = *stop};
 	size_t size;
 	int err = helper_call(dump_serve_state, (struct helper_subject){.pid = pid}, &q, sizeof(q), out, sizeof(*out),
 			      &size, PATIENCE_S);

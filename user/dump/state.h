@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/procfs.h"
 #include "dump/peers.h"
 #include "helper/helper.h"
 #include "pybpf_wait.h"
@@ -31,10 +32,16 @@ enum dump_stopped {
 	DUMP_STOPPED_BY_SIGNAL, /* a signal had stopped it */
 };
 
+struct dump_stop {
+	enum dump_stopped what;
+	/* Of who was asleep, on arm64, where /proc does not tell it of a thread that is stopped: its system call. */
+	struct procfs_call call;
+};
+
 /* Reads the state of a thread; to be called in a helper process (helper.h). Returns 0 or negative errno. */
-int dump_look_at_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out);
+int dump_look_at_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct dump_state *out);
 /* As dump_look_at_state(), by a helper: dump_judge_reading() says what an error means for the thread. */
-int dump_read_state(pid_t pid, pid_t tid, enum dump_stopped stopped, struct dump_state *out);
+int dump_read_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct dump_state *out);
 
 /* Returns whether a thread that waited at two looks cannot have run between them. */
 bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
