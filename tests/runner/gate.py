@@ -9,7 +9,8 @@ from runner import programs, pytests, stages
 from runner.commands import TOP, headline, say
 
 KERNEL = ["--modes", "cpu,cpu-by-tail-calls,threads,kernel", "5.10"]  # the oldest that pybpf runs on; the others: make kernels
-PYTHONS = ["stripped", "sid", "python3.13t", "python3.13-musl"]
+ARM64 = ["--modes", "cpu,threads,ps,dump", "6.1", "6.12"]  # with Python 3.11 and 3.13
+PYTHONS = ["stripped", "sid", "python3.13t", "python3.13-musl", "arm64-bookworm", "arm64-trixie"]
 SMOKE = "test_stacks and calls and (3.8 or 3.12 or 13t)"
 
 
@@ -30,12 +31,15 @@ def test(build, count):
         headline("tests of the kernel side and from end to end")
         plain = pytests.Suite(build, journal(build, "tests.jsonl"), "gate")
         bad = plain.beside_others(pytests.files("tests/kernel", "tests/e2e"), count)
-        headline("the core of the end-to-end tests, under ASan and UBSan, beside an emulated kernel")
+        arm64 = stages.build_arm64(build, count)
+        headline("the core of the end-to-end tests, under ASan and UBSan, beside emulated kernels")
         sanitized = pytests.Suite(build, journal(build, "tests-san.jsonl"), "gate", binary="pybpf-san")
-        with concurrent.futures.ThreadPoolExecutor() as beside:
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
             emulated = beside.submit(stages.kernels, build, *KERNEL)
+            emulated_arm64 = beside.submit(stages.arm64_kernels, build, *ARM64) if arm64 else None
             bad_sanitized = sanitized.beside_others(core.names(short=True), count)
-            stages.tell_kernels(emulated.result(), count)
+            for told in filter(None, [emulated, emulated_arm64]):
+                stages.tell_kernels(told.result(), count)
     headline("tests that need the machine for themselves")
     bad += plain.alone(["tests/kernel", "tests/e2e"], count)
     plain.second_try(bad, count)

@@ -84,6 +84,20 @@ def kernels(build, *arguments):
                     KERNELS_LIMIT_S)
 
 
+def build_arm64(build, count):
+    """What arm64_kernels runs. Returns whether it was built."""
+    headline("build for arm64, warnings are errors")
+    folder = os.path.join(build, "arm64")
+    built = make("ARCH=arm64", "BUILD=" + folder, "all", os.path.join(folder, "watch-reads"))
+    if not built:
+        count.fail("the build for arm64")
+    return built
+
+
+def arm64_kernels(build, *arguments):
+    return kernels(os.path.join(build, "arm64"), "--arch", "arm64", *arguments)
+
+
 def tell_kernels(told, count):
     headline("emulated kernels (make kernels: more)")
     status, lines = told

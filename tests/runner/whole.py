@@ -16,6 +16,7 @@ from runner.commands import TOP, headline, run, say
 from runner.count import Count
 
 KERNELS = ["5.10", "6.1", "6.12", "sid"]
+ARM64_KERNELS = ["6.1", "6.12", "sid"]
 ROUNDS_BESIDE_LOOPS = 10
 LIMIT_S = 5400
 # The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
@@ -89,6 +90,11 @@ def command(name, *arguments):
     return do
 
 
+def arm64_kernel(build, name, count):
+    if stages.build_arm64(build, count):
+        stages.tell_kernels(stages.arm64_kernels(build, name), count)
+
+
 def parts(build):
     pybpf = ["--pybpf", os.path.join(build, "pybpf")]
     found = [
@@ -102,6 +108,8 @@ def parts(build):
     ]
     found += [Part("kernel " + name, 400, lambda count, name=name: stages.tell_kernels(stages.kernels(build, name), count))
               for name in KERNELS]
+    found += [Part("arm64 kernel " + name, 500, lambda count, name=name: arm64_kernel(build, name, count))
+              for name in ARM64_KERNELS]
     found += [Part("beside two loops, %d" % number, 200, lambda count: beside_loops(build, count))
               for number in range(1, ROUNDS_BESIDE_LOOPS + 1)]
     seconds = pytests.seconds_of_files()
