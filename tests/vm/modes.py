@@ -412,6 +412,7 @@ MODES = [
     ),
     Mode("dump", "stands", "dump -p {pid} --json", check_dump, how="look", account=False),
     Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_frozen, how="look", account=False),
+    Mode("dump --core", "stands", "dump --core {core} --json", check_frozen, how="core", account=False),
     Mode("ps", "stands", "ps -p {pid} --json", check_ps, how="look", account=False),
     Mode("doctor", "stands", "doctor", check_doctor, how="look", account=False),
 ]

@@ -43,7 +43,6 @@
 #if defined(__x86_64__)
 enum {
 	REG_COUNT = 27,
-	REG_RESULT = 10, /* rax */
 	REG_CALL = 15,   /* orig_rax */
 	REG_THREAD = 21, /* fs_base */
 };
@@ -51,20 +50,10 @@ static const uint8_t argument_regs[6] = {14, 13, 12, 7, 9, 8}; /* rdi rsi rdx r1
 #else
 enum {
 	REG_COUNT = 34,
-	REG_RESULT = 0,
 	REG_CALL = 8,
 };
 static const uint8_t argument_regs[6] = {0, 1, 2, 3, 4, 5};
 #endif
-
-/*
- * What a system call has left as its result when something ended its sleep: -ERESTARTSYS to -ERESTART_RESTARTBLOCK
- * (include/linux/errno.h), or -EINTR.
- */
-static bool is_end_of_sleep(int64_t result)
-{
-	return (result <= -512 && result >= -516) || result == -EINTR;
-}
 
 _Static_assert(REG_COUNT * sizeof(uint64_t) == sizeof(struct user_regs_struct), "a core has what ptrace(2) has");
 
@@ -136,13 +125,8 @@ static int add_thread(struct parser *p, const char *status, size_t size)
 	for (size_t i = 0; i < sizeof(argument_regs); i++)
 		thread->args[i] = word_at(status, STATUS_REGS + 8u * argument_regs[i]);
 #if defined(__x86_64__)
-	thread->thread_id = word_at(status, STATUS_REGS + 8 * REG_THREAD);
-#else
-	/* The register holds anything while no call is made. */
-	thread->call = -1;
+	thread->thread_pointer = word_at(status, STATUS_REGS + 8 * REG_THREAD);
 #endif
-	if (!is_end_of_sleep((int64_t)word_at(status, STATUS_REGS + 8 * REG_RESULT)))
-		thread->call = -1;
 	return 0;
 }
 
@@ -190,7 +174,7 @@ static int take_note(struct parser *p, uint32_t type, const char *bytes, size_t 
 		p->files = bytes;
 		p->files_size = size;
 	} else if (type == NT_ARM_TLS && size >= 8 && out->nr_threads) {
-		out->threads[out->nr_threads - 1].thread_id = word_at(bytes, 0);
+		out->threads[out->nr_threads - 1].thread_pointer = word_at(bytes, 0);
 	}
 	return 0;
 }

@@ -28,10 +28,10 @@ struct core_map {
 };
 
 struct core_thread {
-	pid_t tid;          /* in the process's own PID namespace, if it had one */
-	uint64_t thread_id; /* pthread_self(): the thread pointer; 0: not known */
+	pid_t tid;               /* in the process's own PID namespace, if it had one */
+	uint64_t thread_pointer; /* 0: not known */
 	struct user_regs_struct registers;
-	/* The system call that it was in, if any, and its arguments: those of a thread that sleeps. */
+	/* The system call that it was in, if it was woken from one, and its arguments. */
 	int64_t call; /* -1: none */
 	uint64_t args[6];
 	int signal; /* that it was stopped by */

@@ -110,7 +110,7 @@ void discovery_find_tstate_current(const struct discovery_symbols *symbols, stru
 				   uint64_t address);
 /* Decodes the address of the variable that arm64's code at `at` returns; 0: other code. */
 uint64_t discovery_decode_tstate_current(const uint32_t *code, size_t count, uint64_t at, uint64_t runtime);
-/* thread_bias.c: what the C library in this file has as thread_bias; 0: it is none, or it is not known. */
+/* thread_bias.c: what the C library in this file has as thread_bias; 0: not a C library, or not known. */
 uint16_t discovery_thread_bias(struct elf_file *elf);
 /* The same from the instructions of arm64's pthread_self(). */
 uint16_t discovery_decode_thread_bias(const uint32_t *code, size_t count);

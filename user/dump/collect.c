@@ -134,7 +134,7 @@ static bool match_registers(struct dump_collector *c)
 	for (uint32_t i = 0; i < c->known.threads.count && c->core; i++) {
 		struct dump_known *known = dump_known_at(&c->known, i);
 
-		known->inside = dump_core_find_thread(c->core, known->thread_id);
+		known->inside = dump_core_find_thread(c->core, known->thread_id + c->pythons->thread_bias);
 		any = any || known->inside;
 	}
 	return any;

@@ -26,6 +26,7 @@
 #include "base/process_source.h"
 #include "base/text.h"
 #include "discovery/ask.h"
+#include "dump/woken.h"
 #include "helper/helper.h"
 
 /* Bytes of each mapping that are compared with its file. */
@@ -51,7 +52,7 @@ struct dump_core {
 	/* Those whose files were opened last, in a circle of which next is to be used next. */
 	size_t opened[FILES_OPEN], next;
 	/* struct thread_key */
-	struct intern by_tid, by_id;
+	struct intern by_tid, by_pointer;
 };
 #define NOT_OPEN INT_MIN
 #define NO_FILE  SIZE_MAX
@@ -255,7 +256,7 @@ static int each_task(void *of, int (*visit)(pid_t tid, void *arg), void *arg)
 	return ret;
 }
 
-/* A thread's TID or pthread_self(), and its index. */
+/* A thread's TID or thread pointer, and its index. */
 struct thread_key {
 	uint64_t key;
 	size_t index;
@@ -266,13 +267,13 @@ static int index_threads(struct dump_core *core)
 	bool fresh;
 
 	intern_init(&core->by_tid, sizeof(struct thread_key), sizeof(uint64_t));
-	intern_init(&core->by_id, sizeof(struct thread_key), sizeof(uint64_t));
+	intern_init(&core->by_pointer, sizeof(struct thread_key), sizeof(uint64_t));
 	for (size_t i = 0; i < core->file.nr_threads; i++) {
 		const struct core_thread *thread = &core->file.threads[i];
-		const struct thread_key tid = {(uint64_t)thread->tid, i}, id = {thread->thread_id, i};
+		const struct thread_key tid = {(uint64_t)thread->tid, i}, id = {thread->thread_pointer, i};
 
 		if (intern_add(&core->by_tid, &tid, &fresh) == INTERN_NONE ||
-		    intern_add(&core->by_id, &id, &fresh) == INTERN_NONE)
+		    intern_add(&core->by_pointer, &id, &fresh) == INTERN_NONE)
 			return -ENOMEM;
 	}
 	return 0;
@@ -290,21 +291,27 @@ static const struct core_thread *find_thread(const struct dump_core *core, pid_t
 	return look_up(core, &core->by_tid, (uint64_t)tid);
 }
 
+/* Returns the system call in which the thread slept, or -1. */
+static int64_t call_of(const struct core_thread *thread)
+{
+	return thread->call >= 0 && dump_was_woken(PROCESS_SOURCE_PID, &thread->registers) ? thread->call : -1;
+}
+
 static int read_call(void *of, pid_t tid, struct procfs_call *out)
 {
 	const struct core_thread *thread = find_thread(of, tid);
 
 	if (!thread)
 		return -EAGAIN;
-	*out = (struct procfs_call){.number = thread->call,
+	*out = (struct procfs_call){.number = call_of(thread),
 				    .args = {thread->args[0], thread->args[1], thread->args[2], thread->args[3]},
 				    .stack_pointer = unwind_registers_from(&thread->registers).values[UNWIND_SP]};
-	return thread->call < 0 ? -EAGAIN : 0;
+	return out->number < 0 ? -EAGAIN : 0;
 }
 
-pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_id)
+pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_pointer)
 {
-	const struct core_thread *thread = thread_id ? look_up(core, &core->by_id, thread_id) : NULL;
+	const struct core_thread *thread = thread_pointer ? look_up(core, &core->by_pointer, thread_pointer) : NULL;
 
 	return thread ? thread->tid : 0;
 }
@@ -325,8 +332,9 @@ bool dump_core_has_stack(const struct dump_core *core, pid_t tid)
 	uint64_t self;
 
 	/* System V ABI, AMD64 supplement, ELF Handling For Thread-Local Storage: %fs:0 is the address of itself. */
-	return !thread || !thread->thread_id ||
-	       (!remote_read(PROCESS_SOURCE_PID, thread->thread_id, &self, sizeof(self)) && self == thread->thread_id);
+	return !thread || !thread->thread_pointer ||
+	       (!remote_read(PROCESS_SOURCE_PID, thread->thread_pointer, &self, sizeof(self)) &&
+		self == thread->thread_pointer);
 #else
 	(void)core;
 	(void)tid;
@@ -338,7 +346,7 @@ enum dump_stopped dump_core_stopped(const struct dump_core *core, pid_t tid)
 {
 	const struct core_thread *thread = find_thread(core, tid);
 
-	return thread && thread->call >= 0 ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
+	return thread && call_of(thread) >= 0 ? DUMP_STOPPED_ASLEEP : DUMP_STOPPED_RUNNING;
 }
 
 /* The file of the mapping in which the program began; the loader's own first one, if the core does not tell. */
@@ -468,7 +476,7 @@ void dump_core_close(struct dump_core *core)
 	free(core->firsts);
 	free(core->fds);
 	intern_free(&core->by_tid);
-	intern_free(&core->by_id);
+	intern_free(&core->by_pointer);
 	free(core);
 }
 

@@ -38,8 +38,8 @@ int dump_core_list(const struct dump_core *core, struct ps_list *list, struct er
 /* Replaces PROCESS_SOURCE_PID in a sentence about the process by what it stands for. */
 void dump_core_retell(const struct dump_core *core, struct error *error);
 
-/* Returns the thread whose pthread_self() that is, or 0. */
-pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_id);
+/* Returns the thread with this thread pointer, or 0. */
+pid_t dump_core_find_thread(const struct dump_core *core, uint64_t thread_pointer);
 /* Fills in the registers of a thread. Returns whether there is such a one. */
 bool dump_core_registers(const struct dump_core *core, pid_t tid, struct unwind_registers *out);
 /*

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "base/remote.h"
+#include "dump/woken.h"
 
 /* Longest wait for threads to stop: all but uninterruptible ones take less than a millisecond on an idle machine. */
 #define PATIENCE_NS 1000000000ull
@@ -40,63 +40,41 @@ static bool read_registers(pid_t tid, struct user_regs_struct *regs)
 }
 
 /*
- * Returns whether a stopped thread, with these registers, was woken from the sleep of a system call to stop. Some calls
- * are never begun anew, and have -EINTR as their result: epoll_wait(), receiving with a timeout (signal(7)).
+ * Arm64 forgets the system call before it stops a thread, so that /proc does not tell it any more (do_signal(),
+ * arch/arm64/kernel/signal.c): it is noted before.
  */
-#if defined(__x86_64__)
-/*
- * What others have as their result, until the kernel has decided whether to begin them anew: ERESTARTSYS,
- * ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK of include/linux/errno.h.
- */
-#define RESTARTS(result) ((result) == -512 || (result) == -513 || (result) == -514 || (result) == -516)
-
-static bool was_woken(const struct dump_frozen *thread, const struct user_regs_struct *regs)
-{
-	long result = (long)regs->rax;
-
-	(void)thread;
-	return (long)regs->orig_rax >= 0 && (RESTARTS(result) || result == -EINTR);
-}
-
-static void note_call(struct dump_frozen *thread, pid_t pid)
-{
-	(void)thread;
-	(void)pid;
-}
-#elif defined(__aarch64__)
-/*
- * Before arm64 stops a thread it forgets the system call, and has the others begin anew: pc is that of the instruction
- * (do_signal(), arch/arm64/kernel/signal.c). So the call is noted before.
- */
-#define SVC 0xd4000001u
-
-static bool is_call(pid_t tid, uint64_t at)
-{
-	uint32_t instruction;
-
-	return !remote_read(tid, at, &instruction, sizeof(instruction)) && instruction == SVC;
-}
-
-static bool was_woken(const struct dump_frozen *thread, const struct user_regs_struct *regs)
-{
-	if (thread->call.number < 0 || thread->call.stack_pointer != regs->sp)
-		return false;
-	return is_call(thread->tid, regs->pc) ||
-	       ((int64_t)regs->regs[0] == -EINTR && is_call(thread->tid, regs->pc - sizeof(uint32_t)));
-}
-
+#if defined(__aarch64__)
 static void note_call(struct dump_frozen *thread, pid_t pid)
 {
 	if (procfs_read_call(pid, thread->tid, &thread->call))
 		thread->call = (struct procfs_call){.number = -1};
 }
+
+static bool is_noted(const struct dump_frozen *thread, const struct user_regs_struct *regs)
+{
+	return thread->call.number >= 0 && thread->call.stack_pointer == regs->sp;
+}
+#else
+static void note_call(struct dump_frozen *thread, pid_t pid)
+{
+	(void)thread;
+	(void)pid;
+}
+
+static bool is_noted(const struct dump_frozen *thread, const struct user_regs_struct *regs)
+{
+	(void)thread;
+	(void)regs;
+	return true;
+}
 #endif
 
+/* Returns whether a stopped thread was woken from the sleep of a system call to stop. */
 static bool slept(const struct dump_frozen *thread)
 {
 	struct user_regs_struct regs;
 
-	return read_registers(thread->tid, &regs) && was_woken(thread, &regs);
+	return read_registers(thread->tid, &regs) && is_noted(thread, &regs) && dump_was_woken(thread->tid, &regs);
 }
 
 static int seize(pid_t tid, void *arg)

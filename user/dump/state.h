@@ -34,7 +34,7 @@ enum dump_stopped {
 
 struct dump_stop {
 	enum dump_stopped what;
-	/* Of who was asleep, on arm64, where /proc does not tell it of a thread that is stopped: its system call. */
+	/* The system call of who was asleep; on arm64 only, where /proc does not tell that of a stopped thread. */
 	struct procfs_call call;
 };
 

@@ -77,7 +77,7 @@ static void put_notes(struct made *m)
 	put_note(m, NT_FILE, list, sizeof(list));
 	status.pr_pid = 4712;
 #if defined(__x86_64__)
-	((int64_t *)(void *)&status.pr_reg)[10] = 0; /* it has returned */
+	((int64_t *)(void *)&status.pr_reg)[15] = -1;
 #endif
 	status.pr_cursig = 0;
 	put_note(m, NT_PRSTATUS, &status, sizeof(status));
@@ -157,11 +157,11 @@ static void test_what_is_in_it(void **unused)
 	assert_int_equal(core.nr_threads, 2);
 	assert_int_equal(core.threads[0].tid, 4711);
 	assert_int_equal(core.threads[1].tid, 4712);
-	assert_int_equal(core.threads[1].thread_id, 0x7000);
+	assert_int_equal(core.threads[1].thread_pointer, 0x7000);
 #if defined(__x86_64__)
 	assert_int_equal(core.threads[0].call, 202);
 	assert_int_equal(core.threads[0].args[0], 0x1234);
-	assert_int_equal(core.threads[1].call, -1);
+	assert_int_equal(core.threads[1].call, -1); /* it is in none */
 #endif
 	assert_int_equal(core.nr_maps, 2);
 	assert_string_equal(core.maps[0].path, "");
