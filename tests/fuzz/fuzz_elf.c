@@ -43,6 +43,7 @@ static void look_up(struct elf_file *elf)
 		if (!elf_file_section(elf, sections[i], &section))
 			elf_file_read(elf, section.addr, bytes, sizeof(bytes));
 	discovery_read_asyncio(elf, &asyncio);
+	FUZZ_CHECK(discovery_thread_bias(elf) < PYBPF_THREAD_BIAS_MAX);
 	FUZZ_CHECK(!asyncio.running_task == !asyncio.task_coro && (!asyncio.running_loop || asyncio.running_task));
 }
 
