@@ -139,7 +139,7 @@ def test_bill_of_materials(dist):
 
 def pip():
     """A pip that any Python can run: that of a Python's ensurepip."""
-    found = sorted(Path(TOP.anchor, "root").glob(".pyenv/versions/*/lib/python3*/ensurepip/_bundled/pip-*.whl"),
+    found = sorted(Path.home().glob(".pyenv/versions/*/lib/python3*/ensurepip/_bundled/pip-*.whl"),
                    key=lambda path: [int(part) for part in re.findall(r"\d+", path.name.split("-")[1])])
     found = found or sorted(Path("/usr/share/python-wheels").glob("pip-*.whl"))
     if not found:

@@ -259,7 +259,7 @@ def test_a_strangers_profile_is_whole(interpreter, tmp_path):
     assert run.code == 0 and "refused" not in run.err, run.err
     assert "without Python frames" not in run.err and "incomplete" not in run.err, run.err
     harness.Expectation(target.says).check(harness.parse(pybpf("report", path, "-f", "folded").out))
-    assert b"sum(range(20000))" in unpacked(path), "its source is missing: " + said
+    assert b"sum(range(20000))" in unpacked(path), "its source is missing: " + run.err
 
 
 # A kind each: shared, static, of another C library, free-threaded, in another root.
