@@ -99,6 +99,9 @@ def check_account(stats, stacks):
 
 def check_reads(results):
     """On the way for kernels that take a lock for memory of vmalloc's, nothing is read into any; the stacks stay true."""
+    if "failed to auto-attach: -524" in results.read("default.err"):
+        print("  reads were not watched: this kernel has no trampolines for BPF programs (arm64 before 6.4)")
+        return
     for way in ("default", "careful"):
         words = results.read(way + ".err").split("\n")[-LAST_LINES:]
         assert results.status(way) == "0", "pybpf (%s) ended with %s: %s" % (way, results.status(way), "\n".join(words))

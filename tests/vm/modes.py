@@ -107,7 +107,7 @@ def check_gc(outcome):
 
 
 def check_opcodes(outcome):
-    """The loop of spins() is made of few instructions, which 3.11 specializes."""
+    """The loops of spins() are made of few instructions, which 3.11 specializes; an emulated clock takes long to read."""
     known = set(dis.opmap) | set(getattr(dis, "_all_opmap", {})) | set(getattr(dis, "_specialized_instructions", ()))
     found = Counter()
     for stack, count in outcome.stacks:
@@ -115,7 +115,7 @@ def check_opcodes(outcome):
             found[names(stack)[-1]] += count
     check_share("samples with an opcode", outcome, sum(found.values()), outcome.said["cpu_s"])
     assert set(found) <= known, "%s are no instructions" % sorted(set(found) - known)
-    loop = sum(count for name, count in found.items() if name.startswith(("FOR_ITER", "BINARY_OP", "STORE", "JUMP", "LOAD")))
+    loop = sum(count for name, count in found.items() if name.startswith(("FOR_ITER", "BINARY_OP", "STORE", "JUMP", "LOAD", "CALL")))
     assert loop >= 0.8 * sum(found.values()), "too few samples are in the loop's instructions: %s" % found
 
 
@@ -238,10 +238,15 @@ def check_gil(outcome):
         assert held >= 0.3 * waited, "the holder is known of %d of %d us" % (held, waited)
 
 
+def asker(outcome):
+    """The thread of asks(): from 3.14 on Python gives threads their names in the kernel, too."""
+    return "[woken by: %s (%d)]" % ("asker" if sys.version_info >= (3, 14) else "python", outcome.said["tid"])
+
+
 def check_wakers(outcome):
     stacks = outcome.stacks
     near("us of reads in answers()", value(stacks, "answers", "[pipe: read]"), outcome.said["waited_us"], 0.8, 1.01)
-    woken = value(stacks, "answers", "[pipe: read]", "[woken by: python (%d)]" % outcome.said["tid"], "[waker: asks")
+    woken = value(stacks, "answers", "[pipe: read]", asker(outcome), "[waker: asks")
     near("us of reads that asks() ended", woken, outcome.said["waited_us"], 0.7, 1.01)
 
 
@@ -267,7 +272,7 @@ def check_wall_async(outcome):
 def check_everything(outcome):
     """All that can be asked for at once: the most that one program has to do."""
     tid = "(%d)" % outcome.said["tid"]
-    read = value(outcome.stacks, "answers", "[pipe: read]", "[woken by: python (%d)]" % outcome.said["tid"], "[waker: asks")
+    read = value(outcome.stacks, "answers", "[pipe: read]", asker(outcome), "[waker: asks")
     near("us of reads that asks() ended", read, outcome.said["waited_us"], 0.7, 1.01)
     asleep = sum(
         count
