@@ -67,7 +67,9 @@ static int keep_stack(struct dump_collector *c, const struct dump_known *known, 
 
 static struct dump_stop stop_of(const struct dump_collector *c, pid_t tid)
 {
-	return c->core ? (struct dump_stop){.what = dump_core_stopped(c->core, tid)} : dump_stop_of(&c->freeze, tid);
+	if (c->core)
+		return (struct dump_stop){.what = dump_core_stopped(c->core, tid)};
+	return dump_stop_of(&c->freeze, tid);
 }
 
 static int read_state(struct dump_collector *c, struct dump_thread *thread)
