@@ -6,10 +6,12 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,11 +35,21 @@ static int serve_echo(void *state, const void *question, size_t question_size, v
 	return 0;
 }
 
+/* Shared with the helpers: slow questions may be answered. */
+static atomic_bool *may_answer;
+
+/* Takes until the test lets it go on, however busy the machine is. */
+static void take_long(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	while (!atomic_load(may_answer))
+		nanosleep(&pause, NULL);
+}
+
 static int serve_late(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	const struct timespec time = {.tv_nsec = 100000000};
-
-	nanosleep(&time, NULL);
+	take_long();
 	return serve_echo(state, question, question_size, answer, size);
 }
 
@@ -53,9 +65,7 @@ static int serve_crash(void *state, const void *question, size_t question_size, 
 
 static int serve_late_crash(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	const struct timespec time = {.tv_nsec = 50000000};
-
-	nanosleep(&time, NULL);
+	take_long();
 	return serve_crash(state, question, question_size, answer, size);
 }
 
@@ -140,6 +150,10 @@ static int start(void **state)
 	int err;
 
 	(void)state;
+	if (!may_answer)
+		may_answer = mmap(NULL, sizeof(*may_answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true((void *)may_answer != MAP_FAILED);
+	atomic_store(may_answer, false);
 	sum = SUM_AT_START;
 	err = helper_start(&services, &sum);
 	sum = 0;
@@ -195,11 +209,14 @@ static void test_answer_of_another_life(void **state)
 
 	(void)state;
 	assert_int_equal(ask(serve_late, getpid(), 1, 11, &got), -EINPROGRESS);
+	atomic_store(may_answer, true);
 	while (ask(serve_late, getpid(), 2, 22, &got) == -EINPROGRESS)
 		;
 	assert_int_equal(got, 22);
 	/* Also where it was complete. */
+	atomic_store(may_answer, false);
 	assert_int_equal(ask(serve_late, getpid(), 3, 33, &got), -EINPROGRESS);
+	atomic_store(may_answer, true);
 	wait_for_answer(&(struct helper_subject){0});
 	while (ask(serve_late, getpid(), 4, 44, &got) == -EINPROGRESS)
 		;
@@ -216,12 +233,15 @@ static void test_answer_that_waits(void **state)
 	/* Others ask meanwhile, in vain or by the other worker. */
 	assert_int_equal(ask(serve_echo, getppid(), 8, 6, &got), -EINPROGRESS);
 	expect_echo(9);
+	atomic_store(may_answer, true);
 	wait_for_answer(&subject);
 	assert_true(subject.pid == getpid() && subject.life == 7);
 	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), 0);
 	assert_int_equal(got, 5);
 	assert_false(helper_has_answer(&subject));
+	atomic_store(may_answer, false);
 	assert_int_equal(ask(serve_late, getpid(), 7, 5, &got), -EINPROGRESS);
+	atomic_store(may_answer, true);
 	wait_for_answer(&subject);
 	helper_discard(subject);
 	assert_false(helper_has_answer(&subject));
@@ -251,13 +271,16 @@ static void test_crash_for_nobody(void **state)
 
 	(void)state;
 	assert_int_equal(ask(serve_late_crash, getppid(), 1, 0, &got), -EINPROGRESS);
+	atomic_store(may_answer, true);
 	do
 		ret = ask(serve_echo, getpid(), 2, 5, &got);
 	while (ret == -EINPROGRESS && clock_s(CLOCK_MONOTONIC) < end);
 	assert_int_equal(ret, 0);
 	assert_int_equal(got, 5);
 	/* helper_has_answer() names the process whose helper crashed, so that its own question fails. */
+	atomic_store(may_answer, false);
 	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -EINPROGRESS);
+	atomic_store(may_answer, true);
 	wait_for_answer(&subject);
 	assert_int_equal(subject.life, 3);
 	assert_int_equal(ask(serve_late_crash, getppid(), 3, 0, &got), -ECONNRESET);
