@@ -9,8 +9,12 @@
 
 #include "compat.bpf.h"
 
-/* Most entries of a dict that are looked at: those of deleted keys count. */
+/* Most entries of a thread's dict that are looked at: those of deleted keys count. */
 #define DICT_ENTRIES 64
+/* Most places where an object is looked for by its hash: more than one in a million is never as far from its first. */
+#define DICT_PROBES 32
+/* Logarithm of the most places of a table. */
+#define DICT_LOG_SIZE 24
 
 /*
  * From PyThreadState.thread_id to other fields (Include/cpython/pystate.h): back to dict (3.7 to 3.12), and on to
@@ -54,60 +58,124 @@ static __always_inline int is_loop_key(const struct pybpf_layout *l, __u64 strin
 /* The table of a dict. */
 struct dict_table {
 	__u64 entries; /* their address, or 0 */
-	__u64 count;
-	__u64 size; /* of an entry: hash, key, value; the hash is left out where all keys are strings (3.11+) */
+	__u64 indices; /* of entries, by hash */
+	__u64 mask;    /* the number of indices, less 1 */
+	__u32 index_size;
+	__u32 count; /* of entries */
+	__u32 size;  /* of an entry: hash, key, value; the hash is left out where all keys are strings (3.11+) */
 };
 
-/* Finds the entries in a table of keys (3.7 to 3.13; struct _dictkeysobject). */
+/* Finds the parts of a table of keys (3.7 to 3.13; struct _dictkeysobject). */
 static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys, struct dict_table *out)
 {
-	__u64 head[5] = {};
+	__u64 head[5] = {}, size;
 
 	if (!keys || compat_read_user(head, sizeof(head), keys))
 		return;
-	if (l->minor <= 10) { /* refcnt, size, lookup, usable, nentries; an index has one byte */
+	if (l->minor <= 10) { /* refcnt, size, lookup, usable, nentries */
 		out->count = head[4];
-		out->entries = head[1] <= 128 ? keys + 40 + head[1] : 0;
+		out->indices = keys + 40;
 		out->size = 24;
+		size = head[1];
 	} else { /* refcnt; log2 of the size, log2 of the indices' bytes, kind: 0 is any keys, version; usable, nentries
 		  */
 		out->count = head[3];
-		out->entries = keys + 32 + (1ULL << (head[1] >> 8 & 7));
+		out->indices = keys + 32;
 		out->size = head[1] >> 16 & 0xff ? 16 : 24;
+		size = 1ULL << (head[1] & 63);
 	}
+	if (!size || size > 1ULL << DICT_LOG_SIZE)
+		return;
+	out->mask = size - 1;
+	out->index_size = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
+	out->entries = out->indices + size * out->index_size;
+}
+
+/* Returns the index of an entry at a place of the table; -1: none was ever there, -2: it was deleted. */
+static __always_inline __s32 read_index(const struct dict_table *table, __u64 place)
+{
+	__s32 index = -1;
+
+	if (compat_read_user(&index, sizeof(index), table->indices + place * table->index_size))
+		return -1;
+	return table->index_size == 1 ? (__s8)index : table->index_size == 2 ? (__s16)index : index;
+}
+
+/* Reads an entry's key and value. Returns 0, or negative errno. */
+static __always_inline long read_entry(const struct dict_table *table, __u32 index, __u64 entry[2])
+{
+	return compat_read_user(entry, 2 * sizeof(*entry),
+				table->entries + (__u64)table->size * (index + 1) - 2 * sizeof(*entry));
+}
+
+/* Opens the table of a dict. Returns the address of its keys, or 0. */
+static __always_inline __u64 open_dict(const struct pybpf_layout *l, __u64 dict, struct dict_table *out)
+{
+	/* PyDictObject: ma_used, a version, ma_keys, ma_values, which only dicts of objects' attributes have. */
+	__u64 keys = read_u64(dict + head_size(l) + 16);
+
+	open_table(l, keys, out);
+	return !out->entries || read_u64(dict + head_size(l) + 24) ? 0 : keys;
+}
+
+/* If the dict has another table by now, what was read may have been anything. */
+static __always_inline __u64 value_if_same(const struct pybpf_layout *l, __u64 dict, __u64 keys, __u64 value)
+{
+	return read_u64(dict + head_size(l) + 16) == keys ? value : 0;
 }
 
 /*
- * Returns the value of a key that is this object, or, with 0, the string of is_loop_key; 0 if there is none. Other
- * threads may change the dict meanwhile: then none may be found, but never another key's. A global function with
- * numbers for arguments (kernel 5.6), so that the verifier checks it once, and not for each path that leads to it.
+ * Returns the value of a key that is this object, whose hash is its address; 0 if there is none. Other threads may
+ * change the dict meanwhile: then none may be found, but never another key's. A global function with numbers for
+ * arguments (kernel 5.6), as the next: the verifier checks it once, and not for each path that leads to it.
  */
-__noinline __u64 find_in_dict(__u32 layout, __u64 dict, __u64 object)
+__noinline __u64 find_object_in_dict(__u32 layout, __u64 dict, __u64 object)
+{
+	const struct pybpf_layout *l = layout_get(layout);
+	/* _Py_HashPointer() and lookdict() of Objects/dictobject.c. */
+	__u64 hash = object >> 4 | object << 60, perturb = hash, place = hash, keys, value = 0;
+	struct dict_table table = {};
+
+	keys = l ? open_dict(l, dict, &table) : 0;
+	if (!keys)
+		return 0;
+	for (int i = 0; i < DICT_PROBES; i++) {
+		__u64 entry[2] = {};
+		__s32 index = read_index(&table, place & table.mask);
+
+		if (index == -1)
+			break;
+		if (index >= 0 && (__u32)index < table.count && !read_entry(&table, index, entry) &&
+		    entry[0] == object) {
+			value = entry[1];
+			break;
+		}
+		perturb >>= 5;
+		place = (place & table.mask) * 5 + perturb + 1;
+	}
+	return value_if_same(l, dict, keys, value);
+}
+
+/* Likewise, of the string of is_loop_key. */
+__noinline __u64 find_loop_in_dict(__u32 layout, __u64 dict)
 {
 	const struct pybpf_layout *l = layout_get(layout);
 	struct dict_table table = {};
-	__u64 keys, value = 0;
+	__u64 keys = l ? open_dict(l, dict, &table) : 0, value = 0;
 
-	if (!l)
-		return 0;
-	/* PyDictObject: ma_used, a version, ma_keys, ma_values, which only dicts of objects' attributes have. */
-	dict += head_size(l);
-	keys = read_u64(dict + 16);
-	open_table(l, keys, &table);
-	if (!table.entries || read_u64(dict + 24))
+	if (!keys)
 		return 0;
 	for (__u32 i = 0; i < DICT_ENTRIES && i < table.count; i++) {
-		__u64 entry[2] = {}; /* key and value */
+		__u64 entry[2] = {};
 
-		if (compat_read_user(entry, sizeof(entry), table.entries + table.size * (i + 1) - sizeof(entry)))
+		if (read_entry(&table, i, entry))
 			break;
-		if (entry[0] && (object ? entry[0] == object : is_loop_key(l, entry[0]))) {
+		if (entry[0] && is_loop_key(l, entry[0])) {
 			value = entry[1];
 			break;
 		}
 	}
-	/* If it has another table by now, this one's memory may have been anything. */
-	return read_u64(dict + 16) == keys ? value : 0;
+	return value_if_same(l, dict, keys, value);
 }
 
 /* Returns the task that the running loop of a thread runs, or 0. tasks: the dict of the tasks that run. */
@@ -121,17 +189,17 @@ __noinline __u64 current_task(__u32 layout, __u64 tasks, __u64 tstate)
 	thread_id = tstate + l->tstate_thread_id;
 	if (l->minor >= 13) {
 		loop = read_u64(thread_id + RUNNING_LOOP_313);
-		task = loop ? find_in_dict(layout, tasks, loop) : 0;
+		task = loop ? find_object_in_dict(layout, tasks, loop) : 0;
 		if (task)
 			return task;
 		loop = read_u64(thread_id + RUNNING_LOOP_313_LATER);
 	} else {
-		loop = find_in_dict(layout, read_u64(thread_id - DICT_BEFORE_ID), 0);
+		loop = find_loop_in_dict(layout, read_u64(thread_id - DICT_BEFORE_ID));
 	}
 	/* PyRunningLoopHolder.rl_loop */
 	if (loop && l->minor <= 11)
 		loop = read_u64(loop + head_size(l));
-	return loop ? find_in_dict(layout, tasks, loop) : 0;
+	return loop ? find_object_in_dict(layout, tasks, loop) : 0;
 }
 
 #endif

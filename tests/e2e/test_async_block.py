@@ -150,6 +150,14 @@ def test_two_loops_in_two_threads(python, tmp_path):
     assert abs(listed[SEVERAL]["total_s"] - sum(took)) < 0.04, (listed, says)
 
 
+@every_python
+def test_a_loop_in_each_of_150_threads(python, tmp_path):
+    """To 3.13 one dict has the tasks that all loops run: none of them is missed in it."""
+    says, listed, _ = run_blocks(python, "crowd", tmp_path, "--mode=wall")
+    (place,) = listed.values()
+    assert place["count"] == len(says["took"]["all"]) == 450, (place, len(says["took"]["all"]))
+
+
 @pytest.mark.parametrize("python", SOME + NAMELESS, ids=lambda item: item.name)
 def test_one_that_goes_on(python, tmp_path):
     """It counts until the end of the run."""

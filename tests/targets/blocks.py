@@ -105,11 +105,24 @@ def loops():
         thread.join()
 
 
+def crowd():
+    """More loops than a dict of their tasks has in its first places, blocked at the same time."""
+
+    async def main():
+        await start("all", sleep, 0.12, 3)
+
+    threads = [threading.Thread(target=asyncio.run, args=(main(),)) for _ in range(150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 if __name__ == "__main__":
     kind = globals()[sys.argv[1]]
     time.sleep(0.3)  # the profiler sees that asyncio was loaded
-    if kind is loops:
-        loops()
+    if kind in (loops, crowd):
+        kind()
     else:
         asyncio.run(kind())
     print(json.dumps({"took": took, "ran": ran, "spans": spans, "lines": lines}))
