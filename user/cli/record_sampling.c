@@ -174,7 +174,7 @@ const struct cli_option cli_record_sampling_options[] = {
 	 "that a timer or an interrupt did",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.wakers)},
 	{"gil-holders", 0, NULL,
-	 "with --mode=gil: the stacks of the threads that held the GIL, in place of those that waited for it",
+	 "with --mode=gil: show the stacks of the threads that held the GIL instead of the stacks that waited for it",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_holders)},
 	{"gil-pairs", 0, NULL,
 	 "with --mode=gil: behind each wait, the functions of the thread that held the GIL, the innermost one first, "
