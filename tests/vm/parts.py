@@ -250,9 +250,14 @@ def part_mills():
     miller.join()
 
 
+def sleeps_on():
+    time.sleep(1e6)
+
+
 def part_stands():
-    """Until it is killed: a thread that naps, and one that computes and waits in turn, for whoever looks from outside."""
+    """Until it is killed, for whoever looks from outside: a thread that naps, one that sleeps, and one that computes."""
     threading.Thread(target=lambda: [naps() for _ in iter(int, 1)], name="napper", daemon=True).start()
+    threading.Thread(target=sleeps_on, name="sleeper", daemon=True).start()
     say({"ready": 1})
     while True:
         spins(0.1)
