@@ -34,10 +34,11 @@ int elf_file_symbol(struct elf_file *elf, const char *name, struct elf_symbol *o
 /* Looks in .dynsym alone, by its hash table if it has one. Returns 0, or -ENOENT. */
 int elf_file_dynamic_symbol(struct elf_file *elf, const char *name, struct elf_symbol *out);
 /*
- * Calls visit for the name of each defined function in .dynsym and .symtab, which is valid during the call. Returns 0,
- * or a negative errno.
+ * Calls visit for each defined function in .dynsym and .symtab; its name is valid during the call. Returns 0, or a
+ * negative errno.
  */
-int elf_file_functions(struct elf_file *elf, void (*visit)(const char *name, void *arg), void *arg);
+int elf_file_functions(struct elf_file *elf,
+		       void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg);
 /* Returns the place in the file of an address in an executable segment: 0 and *offset, or -ENOENT. */
 int elf_file_code_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset);
 /* Finds a section by name. Returns 0, or -ENOENT. */

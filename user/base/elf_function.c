@@ -25,20 +25,22 @@ int elf_file_code_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
 
 /* Visits a chunk of symbols. strings: size bytes and a NUL. */
 static void visit_symbols(const char *chunk, size_t count, const char *strings, uint64_t size,
-			  void (*visit)(const char *name, void *arg), void *arg)
+			  void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg)
 {
 	for (size_t i = 0; i < count; i++) {
+		struct elf_symbol found;
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, chunk + i * sizeof(symbol), sizeof(symbol));
-		if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+		found = (struct elf_symbol){symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info)};
+		if (symbol.st_shndx != SHN_UNDEF && (found.type == STT_FUNC || found.type == STT_GNU_IFUNC) &&
 		    symbol.st_name < size && strings[symbol.st_name])
-			visit(strings + symbol.st_name, arg);
+			visit(strings + symbol.st_name, &found, arg);
 	}
 }
 
 static int visit_table(const struct elf_file *elf, const Elf64_Shdr *symbols, const Elf64_Shdr *names,
-		       void (*visit)(const char *name, void *arg), void *arg)
+		       void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg)
 {
 	uint64_t size = symbols->sh_size < ELF_MAX_SCAN ? symbols->sh_size : ELF_MAX_SCAN;
 	uint64_t names_size = names->sh_size < ELF_MAX_SCAN ? names->sh_size : ELF_MAX_SCAN;
@@ -60,7 +62,8 @@ static int visit_table(const struct elf_file *elf, const Elf64_Shdr *symbols, co
 	return err;
 }
 
-int elf_file_functions(struct elf_file *elf, void (*visit)(const char *name, void *arg), void *arg)
+int elf_file_functions(struct elf_file *elf,
+		       void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
 	int err = 0;

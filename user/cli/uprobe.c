@@ -33,12 +33,12 @@ static bool is_kept(const struct cli_suggestions *suggestions, const char *name)
 	return false;
 }
 
-static void try_name(const char *name, void *arg)
+static void try_name(const char *name, const struct elf_symbol *symbol, void *arg)
 {
 	struct names *names = arg;
 	size_t free_slot = 0;
 
-	if (strlen(name) >= NAME_SIZE)
+	if (symbol->type != STT_FUNC || strlen(name) >= NAME_SIZE)
 		return;
 	while (is_kept(&names->suggestions, names->name[free_slot]))
 		free_slot++;
