@@ -13,6 +13,7 @@
 #include "dump/native.h"
 #include "dump/stack.h"
 #include "dump/state.h"
+#include "native/ask.h"
 #include "session/source_file.h"
 
 static helper_service *const items[] = {
@@ -33,6 +34,9 @@ static helper_service *const items[] = {
 	dump_serve_sockets,
 	dump_serve_stack,
 	dump_serve_state,
+	native_serve_mappings,
+	native_serve_names,
+	native_serve_rows,
 	source_file_serve_look,
 	source_file_serve_look_at_path,
 	source_file_serve_text,

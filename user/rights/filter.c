@@ -127,7 +127,10 @@ static const struct rule rules[] = {
 #endif
 	{SYS_signalfd4, S, 0, 0, 0},
 
-	/* Uses open maps only: a program cannot be loaded, a map created, or anything attached any more. */
+	/*
+	 * Uses open maps only: a program cannot be loaded, or anything attached any more, nor a map made unless
+	 * makes_maps says so.
+	 */
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_LOOKUP_ELEM},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_UPDATE_ELEM},
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_DELETE_ELEM},
@@ -194,6 +197,8 @@ static const struct rule rules[] = {
 	/* Set again after taking over another user's rights, which undoes it. */
 	{SYS_prctl, H, 0, ~0u, PR_SET_PDEATHSIG},
 	{SYS_getppid, H, 0, 0, 0},
+	/* The kernel's own code, [vdso], is read as a file. */
+	{SYS_memfd_create, H, 0, 0, 0},
 	{SYS_getpgid, S, 0, 0, 0},
 #ifdef SYS_getpgrp
 	{SYS_getpgrp, S, 0, 0, 0},
@@ -229,7 +234,7 @@ static const struct rule rules[] = {
 
 /* A rule takes seven instructions at most; three are made for a process's own numbers. */
 #define RULES            (sizeof(rules) / sizeof(*rules))
-#define OWN_RULES        3
+#define OWN_RULES        4
 #define INSTRUCTIONS_MAX (8 + 7 * (RULES + OWN_RULES))
 
 struct filter {
@@ -284,6 +289,7 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 	/* abort() sends its signal to itself. */
 	const struct rule self = {SYS_tgkill, ANY, 0, ~0u, (uint32_t)getpid()};
 	const struct rule command = {SYS_kill, S, 0, ~0u, (uint32_t)wanted->command};
+	const struct rule make_map = {SYS_bpf, S, 0, ~0u, BPF_MAP_CREATE};
 
 	load_word(f, offsetof(struct seccomp_data, arch));
 	emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
@@ -303,6 +309,8 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 		allow_own_priority(f);
 	if (wanted->command && wanted->level == RIGHTS_SAMPLE)
 		allow(f, &command);
+	if (wanted->makes_maps && wanted->level == RIGHTS_SAMPLE)
+		allow(f, &make_map);
 	say(f, SECCOMP_RET_TRAP);
 }
 

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "native/ask.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/elf_file.h"
+#include "base/procfs.h"
+#include "native/table.h"
+
+/* Time that the loop of a run waits for an answer before it goes on with its other work, in seconds. */
+#define SLICE_S 0.005
+
+#define VDSO "[vdso]"
+
+static struct procfs_map map_of(const struct native_mapped *mapped)
+{
+	return (struct procfs_map){
+		.start = mapped->start,
+		.end = mapped->end,
+		.offset = mapped->offset,
+		.inode = mapped->file.inode,
+		.dev_major = mapped->file.dev_major,
+		.dev_minor = mapped->file.dev_minor,
+		.executable = true,
+		.path = mapped->path,
+	};
+}
+
+static int note_vdso(const struct procfs_map *map, void *arg)
+{
+	struct procfs_map *out = arg;
+
+	if (strcmp(map->path, VDSO) != 0)
+		return 0;
+	*out = *map;
+	return 1;
+}
+
+/* The kernel's code is the same in all 64-bit processes: a copy of this one's is in no file, and read as one. */
+static int open_vdso(void)
+{
+	const char *own = (const char *)getauxval(AT_SYSINFO_EHDR);
+	struct procfs_map map;
+	int fd, err = 0;
+
+	if (!own || procfs_each_map(getpid(), note_vdso, &map) != 1)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, own, map.end - map.start) != (ssize_t)(map.end - map.start))
+		err = -EIO;
+	if (err)
+		close(fd);
+	return err ? err : fd;
+}
+
+static bool is_vdso(const struct native_mapped *mapped)
+{
+	return !mapped->file.inode;
+}
+
+static void identify(const struct stat *st, struct native_identity *out)
+{
+	out->size = (uint64_t)st->st_size;
+	out->mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Whether the file at the path is the one that was mapped, the identity tells. */
+static int open_path(const struct native_mapped *mapped)
+{
+	const char *path = mapped->path;
+	struct timespec placed;
+	struct stat st;
+	int root, fd;
+
+	if (*path != '/')
+		return -ENOENT;
+	root = procfs_open_root(getpid(), &path);
+	if (root < 0)
+		return root;
+	fd = procfs_open_below(root, path, &st, &placed);
+	close(root);
+	if (fd >= 0 && (st.st_ino != mapped->file.inode || major(st.st_dev) != mapped->file.dev_major ||
+			minor(st.st_dev) != mapped->file.dev_minor)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* Opens the file of a mapping, if it is still the same. Returns a descriptor or negative errno. */
+static int open_mapped(pid_t pid, const struct native_mapped *mapped)
+{
+	struct native_identity now = mapped->file;
+	struct procfs_map map = map_of(mapped);
+	struct stat st;
+	int fd;
+
+	if (is_vdso(mapped))
+		return open_vdso();
+	fd = pid ? procfs_open_map(procfs_task(pid, NULL) ?: pid, &map) : open_path(mapped);
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st))
+		identify(&st, &now);
+	if (!memcmp(&now, &mapped->file, sizeof(now)))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+struct listing {
+	pid_t pid;
+	struct native_mappings *out;
+};
+
+/* Mappings of one file follow each other: it is opened once for all of them. */
+static bool take_identity(struct native_mappings *out, struct native_mapped *item)
+{
+	const struct native_mapped *last = out->count ? &out->items[out->count - 1] : NULL;
+
+	if (!last || last->file.inode != item->file.inode || last->file.dev_major != item->file.dev_major ||
+	    last->file.dev_minor != item->file.dev_minor)
+		return false;
+	item->file = last->file;
+	return true;
+}
+
+static int list_mapping(const struct procfs_map *map, void *arg)
+{
+	struct listing *l = arg;
+	struct native_mappings *out = l->out;
+	struct native_mapped *item = &out->items[out->count];
+	size_t length = strlen(map->path);
+	struct stat st;
+	int fd;
+
+	if (!map->executable || (!map->inode && strcmp(map->path, VDSO) != 0))
+		return 0;
+	if (out->count == NATIVE_MAPPED_MAX) {
+		out->left_out++;
+		return 0;
+	}
+	memset(item, 0, sizeof(*item));
+	item->start = map->start;
+	item->end = map->end;
+	item->offset = map->offset;
+	item->file =
+		(struct native_identity){.inode = map->inode, .dev_major = map->dev_major, .dev_minor = map->dev_minor};
+	if (map->inode && !take_identity(out, item)) {
+		fd = procfs_open_map(l->pid, map);
+		if (fd < 0 || fstat(fd, &st)) {
+			out->left_out++;
+			if (fd >= 0)
+				close(fd);
+			return 0;
+		}
+		close(fd);
+		identify(&st, &item->file);
+	}
+	memcpy(item->path, map->path + (length < sizeof(item->path) ? 0 : length - sizeof(item->path) + 1),
+	       length < sizeof(item->path) ? length : sizeof(item->path) - 1);
+	out->count++;
+	return 0;
+}
+
+int native_serve_mappings(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct listing listing = {.out = answer};
+	int err;
+
+	(void)state;
+	if (question_size != sizeof(pid_t))
+		return -EINVAL;
+	memcpy(&listing.pid, question, sizeof(listing.pid));
+	listing.out->count = listing.out->left_out = 0;
+	/* If the first thread has ended, only others show the mappings. */
+	listing.pid = procfs_task(listing.pid, NULL) ?: listing.pid;
+	err = procfs_each_map(listing.pid, list_mapping, &listing);
+	*size = offsetof(struct native_mappings, items) + listing.out->count * sizeof(listing.out->items[0]);
+	return err;
+}
+
+int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out)
+{
+	size_t size = 0;
+	int err = helper_ask(native_serve_mappings, (struct helper_subject){pid, life}, &pid, sizeof(pid), out,
+			     sizeof(*out), &size, SLICE_S);
+
+	if (err)
+		return err;
+	if (size < offsetof(struct native_mappings, items) || out->count > NATIVE_MAPPED_MAX ||
+	    size != offsetof(struct native_mappings, items) + out->count * sizeof(out->items[0]))
+		return -EPROTO;
+	for (uint32_t i = 0; i < out->count; i++)
+		out->items[i].path[sizeof(out->items[i].path) - 1] = '\0';
+	return 0;
+}
+
+struct rows_question {
+	struct native_source source;
+	uint64_t first;
+};
+
+/* Finds NT_GNU_BUILD_ID in section .note.gnu.build-id. */
+static void read_build_id(struct elf_file *elf, struct native_file *out)
+{
+	struct elf_section section;
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+		uint8_t id[NATIVE_BUILD_ID_MAX];
+	} note;
+	ssize_t n;
+
+	out->build_id_size = 0;
+	if (elf_file_section(elf, ".note.gnu.build-id", &section))
+		return;
+	memset(&note, 0, sizeof(note));
+	n = elf_file_read(elf, section.addr, &note, section.size < sizeof(note) ? section.size : sizeof(note));
+	if (n < (ssize_t)(sizeof(note.head) + sizeof(note.name)) || note.head.n_type != NT_GNU_BUILD_ID ||
+	    note.head.n_namesz != sizeof(note.name) || memcmp(note.name, ELF_NOTE_GNU, sizeof(note.name)) != 0 ||
+	    !note.head.n_descsz || note.head.n_descsz > sizeof(note.id) ||
+	    (size_t)n < sizeof(note.head) + sizeof(note.name) + note.head.n_descsz)
+		return;
+	out->build_id_size = note.head.n_descsz;
+	memcpy(out->build_id, note.id, out->build_id_size);
+}
+
+static void describe(struct elf_file *elf, const struct native_table *table, struct native_file *out)
+{
+	struct elf_segment segments[NATIVE_SEGMENTS_MAX];
+
+	memset(out, 0, sizeof(*out));
+	read_build_id(elf, out);
+	out->nr_segments = (uint32_t)elf_file_code_segments(elf, segments, NATIVE_SEGMENTS_MAX);
+	out->is_interpreter = table->has_loops;
+	out->base = table->base;
+	out->nr_rows = table->count;
+	for (uint32_t i = 0; i < out->nr_segments; i++) {
+		out->segments[i] = (struct native_segment){
+			.offset = segments[i].offset,
+			.size = segments[i].size,
+			.delta = segments[i].offset - segments[i].vaddr + table->base,
+		};
+	}
+}
+
+/* What a helper keeps from one answer to the next: a large table takes several. */
+struct serving {
+	bool is_there;
+	struct native_file file;
+	struct native_table table;
+};
+
+static int make_table(struct serving *s, const struct native_source *source)
+{
+	struct elf_file *elf;
+	int fd = open_mapped(source->pid, &source->mapped), err;
+
+	native_table_free(&s->table);
+	s->is_there = false;
+	if (fd < 0)
+		return fd;
+	err = elf_file_open(fd, &elf);
+	close(fd);
+	if (err)
+		return err;
+	err = native_table_make(elf, &s->table);
+	if (!err || err == -ENOENT) {
+		describe(elf, &s->table, &s->file);
+		s->file.id = source->mapped.file;
+		s->is_there = true;
+	}
+	elf_file_free(elf);
+	return err == -ENOENT ? 0 : err;
+}
+
+int native_serve_rows(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	static struct serving serving;
+	struct native_rows *out = answer;
+	struct rows_question q;
+	uint64_t left;
+	int err = 0;
+
+	(void)state;
+	if (question_size != sizeof(q))
+		return -EINVAL;
+	memcpy(&q, question, sizeof(q));
+	q.source.mapped.path[sizeof(q.source.mapped.path) - 1] = '\0';
+	if (!serving.is_there || memcmp(&serving.file.id, &q.source.mapped.file, sizeof(serving.file.id)) != 0)
+		err = make_table(&serving, &q.source);
+	if (err)
+		return err;
+	left = q.first < serving.table.count ? serving.table.count - q.first : 0;
+	out->file = serving.file;
+	out->count = (uint32_t)(left < NATIVE_ROWS_MAX ? left : NATIVE_ROWS_MAX);
+	out->pad = 0;
+	if (out->count)
+		memcpy(out->rows, serving.table.rows + q.first, out->count * sizeof(out->rows[0]));
+	*size = offsetof(struct native_rows, rows) + out->count * sizeof(out->rows[0]);
+	if (q.first + out->count >= serving.table.count) {
+		native_table_free(&serving.table);
+		serving.is_there = false;
+	}
+	return 0;
+}
+
+/* The rows are checked where they are used: the kernel side takes any. */
+static bool is_sound(const struct native_rows *rows, size_t size)
+{
+	return size >= offsetof(struct native_rows, rows) && rows->count <= NATIVE_ROWS_MAX &&
+	       size == offsetof(struct native_rows, rows) + rows->count * sizeof(rows->rows[0]) &&
+	       rows->file.build_id_size <= NATIVE_BUILD_ID_MAX && rows->file.nr_segments <= NATIVE_SEGMENTS_MAX;
+}
+
+/*
+ * A question about the same process that was given up may have its answer now. Returns -EINPROGRESS for another file's.
+ */
+static int is_about(const struct native_identity *file, const struct native_source *source)
+{
+	return memcmp(file, &source->mapped.file, sizeof(*file)) != 0 ? -EINPROGRESS : 0;
+}
+
+int native_ask_rows(const struct native_source *source, uint64_t first, struct native_rows *out)
+{
+	struct rows_question q;
+	size_t size = 0;
+	int err;
+
+	memset(&q, 0, sizeof(q));
+	q.source = *source;
+	q.first = first;
+	err = helper_ask(native_serve_rows, (struct helper_subject){source->pid, source->life}, &q, sizeof(q), out,
+			 sizeof(*out), &size, SLICE_S);
+	if (!err && !is_sound(out, size))
+		err = -EPROTO;
+	return err ? err : is_about(&out->file.id, source);
+}
+
+struct names_question {
+	struct native_source source;
+	uint64_t base;
+	uint32_t count, pad;
+	uint32_t pcs[NATIVE_NAMES_MAX];
+};
+_Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question holds all pcs");
+
+static int find_names(const struct names_question *q, struct native_named *named)
+{
+	struct elf_file *elf;
+	int fd = open_mapped(q->source.pid, &q->source.mapped), err;
+
+	if (fd < 0)
+		return fd;
+	err = elf_file_open(fd, &elf);
+	close(fd);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < q->count; i++)
+		named[i].address = q->base + q->pcs[i];
+	err = native_find_names(elf, named, q->count);
+	elf_file_free(elf);
+	return err;
+}
+
+int native_serve_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct native_names *out = answer;
+	struct native_named *named;
+	struct names_question q;
+	int err;
+
+	(void)state;
+	memset(&q, 0, sizeof(q));
+	if (question_size < offsetof(struct names_question, pcs) || question_size > sizeof(q))
+		return -EINVAL;
+	memcpy(&q, question, question_size);
+	q.source.mapped.path[sizeof(q.source.mapped.path) - 1] = '\0';
+	if (q.count > NATIVE_NAMES_MAX ||
+	    question_size != offsetof(struct names_question, pcs) + q.count * sizeof(q.pcs[0]))
+		return -EINVAL;
+	named = calloc(q.count + 1u, sizeof(*named));
+	if (!named)
+		return -ENOMEM;
+	err = find_names(&q, named);
+	out->file = q.source.mapped.file;
+	out->count = q.count;
+	out->pad = 0;
+	for (uint32_t i = 0; i < q.count; i++)
+		memcpy(out->names[i], named[i].name, sizeof(out->names[i]));
+	*size = offsetof(struct native_names, names) + q.count * sizeof(out->names[0]);
+	free(named);
+	return err;
+}
+
+int native_ask_names(const struct native_source *source, uint64_t base, const uint32_t *pcs, uint32_t count,
+		     struct native_names *out)
+{
+	struct names_question q;
+	size_t size = 0;
+	int err;
+
+	memset(&q, 0, sizeof(q));
+	q.source = *source;
+	q.base = base;
+	q.count = count;
+	memcpy(q.pcs, pcs, count * sizeof(*pcs));
+	err = helper_ask(native_serve_names, (struct helper_subject){source->pid, source->life}, &q,
+			 offsetof(struct names_question, pcs) + count * sizeof(*pcs), out, sizeof(*out), &size,
+			 SLICE_S);
+	if (err)
+		return err;
+	if (size >= offsetof(struct native_names, names) && is_about(&out->file, source))
+		return -EINPROGRESS;
+	if (out->count != count || size != offsetof(struct native_names, names) + count * sizeof(out->names[0]))
+		return -EPROTO;
+	for (uint32_t i = 0; i < count; i++)
+		out->names[i][NATIVE_NAME_MAX - 1] = '\0';
+	return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a process maps, the tables of these files, and the names in them, read in a helper process (helper.h). The
+ * functions return -EINPROGRESS when the answer is not there yet: ask for the same some milliseconds later.
+ */
+#ifndef NATIVE_ASK_H
+#define NATIVE_ASK_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "helper/helper.h"
+#include "native/functions.h"
+#include "pybpf_native.h"
+
+/* Tells a file from all others, and from what it was before. */
+struct native_identity {
+	uint64_t inode, size, mtime_ns;
+	uint32_t dev_major, dev_minor;
+};
+
+/* An executable mapping. */
+struct native_mapped {
+	uint64_t start, end, offset;
+	struct native_identity file; /* inode 0: the kernel's own code, [vdso] */
+	char path[256];              /* its end, if it is longer */
+};
+
+/* Most mappings of an answer, the first ones. */
+#define NATIVE_MAPPED_MAX 3072
+struct native_mappings {
+	uint32_t count;
+	uint32_t left_out; /* that found no room, or whose file could not be opened */
+	struct native_mapped items[NATIVE_MAPPED_MAX];
+};
+_Static_assert(sizeof(struct native_mappings) <= HELPER_ANSWER_MAX, "an answer holds all mappings");
+
+/* A process that has the file mapped, by which it is opened. */
+struct native_source {
+	pid_t pid;     /* 0: there is none any more; it is opened by its path, as this process sees it */
+	uint64_t life; /* as in struct helper_subject */
+	struct native_mapped mapped;
+};
+
+/* Where the code of a file is: an address in a mapping is a pc of the table when mapping and delta are taken off. */
+#define NATIVE_SEGMENTS_MAX 16
+struct native_segment {
+	uint64_t offset, size; /* in the file */
+	uint64_t delta;        /* pc = address - (start of the mapping - offset of the mapping + delta) */
+};
+
+#define NATIVE_BUILD_ID_MAX 32
+struct native_file {
+	struct native_identity id;
+	uint8_t build_id[NATIVE_BUILD_ID_MAX];
+	uint32_t build_id_size; /* 0: it has none */
+	uint32_t nr_segments;
+	uint32_t is_interpreter; /* it has the function that evaluates Python's frames */
+	uint32_t pad;
+	uint64_t base; /* of pcs, an address as linked */
+	uint64_t nr_rows;
+	struct native_segment segments[NATIVE_SEGMENTS_MAX];
+};
+
+/* Rows of one answer: whole pages. */
+#define NATIVE_ROWS_MAX (255u * PYBPF_NATIVE_PAGE_ROWS)
+struct native_rows {
+	struct native_file file;
+	uint32_t count;
+	uint32_t pad;
+	struct pybpf_native_row rows[NATIVE_ROWS_MAX];
+};
+_Static_assert(sizeof(struct native_rows) <= HELPER_ANSWER_MAX, "an answer holds all rows");
+
+/* Most names of one question. */
+#define NATIVE_NAMES_MAX 2048
+struct native_names {
+	struct native_identity file;
+	uint32_t count;
+	uint32_t pad;
+	char names[NATIVE_NAMES_MAX][NATIVE_NAME_MAX]; /* "" where there is none */
+};
+_Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
+
+/* Reads the executable mappings of files. Returns 0 or negative errno. */
+int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out);
+
+/*
+ * Reads rows of a file from the first one asked for; out->file is the same in all answers about a file. Returns 0,
+ * -ENOENT when it has no call frame information (out->file is then valid but for nr_rows, which is 0), or another
+ * negative errno: its table cannot be made.
+ */
+int native_ask_rows(const struct native_source *source, uint64_t first, struct native_rows *out);
+
+/* Reads the names of the functions at pcs, which are in order. Returns 0 or negative errno. */
+int native_ask_names(const struct native_source *source, uint64_t base, const uint32_t *pcs, uint32_t count,
+		     struct native_names *out);
+
+/* Rows of the table in cli/services.c. */
+helper_service native_serve_mappings, native_serve_rows, native_serve_names;
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "native/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "native/eh_frame.h"
+#include "native/functions.h"
+
+#define SEGMENTS_MAX 16
+
+/* Less than this lies between functions to align them, and belongs to no function. */
+#define PADDING_MAX 64
+
+struct making {
+	struct eh_frame section;
+	struct eh_frame_function *functions;
+	size_t count, room;
+	struct native_table *table;
+	const struct native_ranges *loops; /* of the functions that evaluate Python's frames */
+	uint64_t end;                      /* of the functions so far */
+	uint32_t marks;                    /* of the function whose rows are made */
+};
+
+static int note_function(void *arg, const struct eh_frame_function *function)
+{
+	struct making *m = arg;
+
+	if (function->start < m->table->base || function->end - m->table->base >= PYBPF_NATIVE_NO_PC)
+		return 0;
+	if (array_reserve(&m->functions, &m->room, m->count + 1, sizeof(*m->functions)))
+		return -ENOMEM;
+	m->functions[m->count++] = *function;
+	return 0;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct eh_frame_function *one = a, *other = b;
+
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	return one->offset < other->offset ? -1 : one->offset > other->offset;
+}
+
+static int push_row(struct native_table *t, uint64_t pc, uint32_t rule)
+{
+	if (array_reserve(&t->rows, &t->room, t->count + 1, sizeof(*t->rows)))
+		return -ENOMEM;
+	t->rows[t->count++] = (struct pybpf_native_row){.pc = (uint32_t)(pc - t->base), .rule = rule};
+	return 0;
+}
+
+static int take_row(void *arg, uint64_t pc, uint32_t rule)
+{
+	struct making *m = arg;
+
+	return push_row(m->table, pc, rule | m->marks);
+}
+
+/* Rows of functions that overlap, which no linker makes, would not be in order. */
+static int add_function(struct making *m, const struct eh_frame_function *function)
+{
+	struct native_table *t = m->table;
+	size_t before = t->count;
+	int err = 0;
+
+	if (function->start < m->end)
+		return 0;
+	if (m->end && function->start - m->end >= PADDING_MAX)
+		err = push_row(t, m->end, PYBPF_NATIVE_NONE);
+	before = t->count;
+	m->marks = native_ranges_have(m->loops, function->start) ? PYBPF_RULE_EVAL : 0;
+	err = err ? err : eh_frame_rows(&m->section, function, take_row, m);
+	if (err == -EBADMSG) {
+		t->count = before;
+		err = push_row(t, function->start, PYBPF_NATIVE_NONE);
+	}
+	m->end = function->end;
+	return err;
+}
+
+static int make_rows(struct making *m)
+{
+	int err = eh_frame_functions(&m->section, note_function, m);
+
+	/* The rest of a section that is damaged is missing. */
+	if (err == -EBADMSG)
+		err = 0;
+	if (m->count)
+		qsort(m->functions, m->count, sizeof(*m->functions), compare_starts);
+	for (size_t i = 0; i < m->count && !err; i++)
+		err = add_function(m, &m->functions[i]);
+	return err || !m->end ? err : push_row(m->table, m->end, PYBPF_NATIVE_NONE);
+}
+
+/* Returns where the lowest executable segment begins. */
+static int find_base(struct elf_file *elf, uint64_t *base)
+{
+	struct elf_segment segments[SEGMENTS_MAX];
+	size_t count = elf_file_code_segments(elf, segments, SEGMENTS_MAX);
+
+	*base = UINT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		if (segments[i].vaddr < *base)
+			*base = segments[i].vaddr;
+	}
+	return count ? 0 : -ENOENT;
+}
+
+int native_table_make(struct elf_file *elf, struct native_table *out)
+{
+	struct making m = {.table = out};
+	struct native_ranges loops = {.count = 0};
+	struct elf_section section;
+	uint8_t *bytes = NULL;
+	ssize_t n;
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = elf_file_section(elf, ".eh_frame", &section);
+	err = err ? err : find_base(elf, &out->base);
+	if (!err && section.size > NATIVE_EH_FRAME_MAX)
+		err = -EFBIG;
+	if (err)
+		return err;
+	bytes = malloc(section.size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	n = elf_file_read(elf, section.addr, bytes, section.size);
+	m.section = (struct eh_frame){bytes, n < 0 ? 0 : (uint64_t)n, section.addr};
+	err = native_find_loops(elf, &loops);
+	m.loops = &loops;
+	out->has_loops = loops.count > 0;
+	err = err ? err : make_rows(&m);
+	if (!err && !out->count)
+		err = -ENOENT;
+	if (err)
+		native_table_free(out);
+	free(loops.ranges);
+	free(m.functions);
+	free(bytes);
+	return err;
+}
+
+void native_table_free(struct native_table *t)
+{
+	free(t->rows);
+	memset(t, 0, sizeof(*t));
+}

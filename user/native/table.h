@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A file's table: rows by which the kernel side finds the callers of its functions. To be made in a helper process
+ * (helper.h): the file is not trusted.
+ */
+#ifndef NATIVE_TABLE_H
+#define NATIVE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/elf_file.h"
+#include "pybpf_native.h"
+
+struct native_table {
+	struct pybpf_native_row *rows; /* in order of pc */
+	size_t count, room;
+	uint64_t base;  /* rows' pc 0, an address as linked: where the lowest executable segment begins */
+	bool has_loops; /* the file evaluates Python's frames */
+};
+
+/* Most bytes of .eh_frame; that of LLVM, the largest that was met, has 13 MB. */
+#define NATIVE_EH_FRAME_MAX (128u << 20)
+
+/*
+ * Makes the table of a file. Returns 0; -ENOENT when it has no call frame information; -EBADMSG, -EFBIG, -ENOMEM or
+ * another negative errno.
+ */
+int native_table_make(struct elf_file *elf, struct native_table *out);
+void native_table_free(struct native_table *t);
+
+#endif
