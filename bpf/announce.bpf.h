@@ -5,6 +5,7 @@
 #define PYBPF_ANNOUNCE_BPF_H
 
 #include "maps.bpf.h"
+#include "native.bpf.h"
 
 /*
  * Bytes that may wait in the ring buffer before user space is woken; it also polls by itself. A wake-up costs the
@@ -147,6 +148,25 @@ static __always_inline __u32 append_kernel(struct scratch *s)
 	return nr * sizeof(__u64);
 }
 
+/* Puts the native frames behind those. at: their bytes so far. Returns their bytes. */
+static __always_inline __u32 append_native(struct scratch *s, __u32 at)
+{
+	const struct native_scratch *n = cfg_native ? native_scratch_get(s->context) : NULL;
+	__u32 nr;
+
+	s->walk.stack.nr_native = 0;
+	s->walk.stack.native_end = PYBPF_NATIVE_NOT_ASKED;
+	if (!n || at > sizeof(s->walk.frames) + sizeof(s->kernel))
+		return 0;
+	nr = n->nr;
+	s->walk.stack.native_end = (__u16)n->end;
+	if (!nr || nr > PYBPF_NATIVE_FRAMES ||
+	    bpf_probe_read_kernel((__u8 *)s->walk.frames + at, nr * sizeof(__u64), n->frames))
+		return 0;
+	s->walk.stack.nr_native = (__u16)nr;
+	return nr * sizeof(__u64);
+}
+
 /* Sends the tasks of the sample, if it has any. Returns 1 when the ring buffer is full. */
 static __always_inline int send_tasks(struct scratch *s)
 {
@@ -163,9 +183,11 @@ static __always_inline int send_tasks(struct scratch *s)
 /* Sends the stack of the sample. Returns 1 when the ring buffer is full. */
 static __always_inline int send_stack(struct scratch *s)
 {
-	__u32 size = sizeof(s->walk.stack) + frames_kept(s) * sizeof(struct pybpf_frame) + append_kernel(s);
+	__u32 behind = frames_kept(s) * sizeof(struct pybpf_frame) + append_kernel(s), size;
 
-	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames) + sizeof(s->walk.kernel_room))
+	behind += append_native(s, behind);
+	size = sizeof(s->walk.stack) + behind;
+	if (size > sizeof(s->walk.stack) + sizeof(s->walk.frames) + sizeof(s->walk.room_behind))
 		return 1;
 	s->walk.stack.event.type = PYBPF_EVENT_STACK;
 	s->walk.stack.event.size = size;

@@ -62,12 +62,17 @@ __noinline int chain_announce(__u32 i)
 	return s && i < frames_kept(s) ? announce_code(s, l, i) : 0;
 }
 
+static __noinline int chain_begin(void *ctx, struct loop_context *c)
+{
+	return begin_sample(ctx, SOURCE_PERF_EVENT, c, false);
+}
+
 SEC("?perf_event")
 int sample_chain(void *ctx)
 {
 	struct loop_context c = {};
 
-	if (!sample_begin(ctx, SOURCE_PERF_EVENT, &c) || !c.s)
+	if (!chain_begin(ctx, &c) || !c.s)
 		return 0;
 	c.s->chain_calls = 0;
 	return chain_next(ctx, PYBPF_CHAIN_WALK);

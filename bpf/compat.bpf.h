@@ -66,6 +66,13 @@ const volatile __s64 cfg_monotonic_offset;
 /* Nesting of PID namespaces has this limit (MAX_PID_NS_LEVEL, include/linux/pid_namespace.h). */
 #define MAX_PID_NS_LEVEL 32
 
+/* To the verifier, what a global function returns may be any number, whatever the compiler knows of it. */
+static __always_inline int is_set(int any)
+{
+	barrier_var(any);
+	return any != 0;
+}
+
 /* Returns the current thread, by one helper call for all that a sample needs of it. */
 static __always_inline struct task_struct *compat_task(void)
 {
@@ -293,6 +300,43 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 	for (int i = 0; i < COMPAT_REGISTERS; i++)
 		room[i] = registers[i];
 	return COMPAT_REGISTERS;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define COMPAT_BP 4
+#elif defined(__TARGET_ARCH_arm64)
+#define COMPAT_BP 29
+#endif
+
+/*
+ * Reads what a search for the program's native frames begins with: the instruction pointer, the stack pointer and the
+ * frame pointer, with which it entered the kernel. All are 0 if they are not there.
+ */
+static __always_inline void compat_entry_place(__u64 *pc, __u64 *sp, __u64 *bp)
+{
+	const __u64 *entered;
+
+	*pc = *sp = *bp = 0;
+	if (!cfg_task_regs)
+		return;
+	entered = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	bpf_probe_read_kernel(pc, sizeof(*pc), entered + COMPAT_IP);
+	bpf_probe_read_kernel(sp, sizeof(*sp), entered + COMPAT_STACK);
+	bpf_probe_read_kernel(bp, sizeof(*bp), entered + COMPAT_BP);
+}
+
+/* Likewise, of the program that a perf event interrupted, which may be in the kernel. */
+static __always_inline void compat_place(const void *ctx, __u64 *pc, __u64 *sp, __u64 *bp)
+{
+	const volatile __u64 *registers = ctx;
+
+	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
+		compat_entry_place(pc, sp, bp);
+		return;
+	}
+	*pc = registers[COMPAT_IP];
+	*sp = registers[COMPAT_STACK];
+	*bp = registers[COMPAT_BP];
 }
 
 /* Returns the address of the program's instruction that a perf event interrupted, or 0 if that was in the kernel. */

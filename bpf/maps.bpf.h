@@ -254,6 +254,8 @@ struct scratch {
 	__u64 kernel[PYBPF_KERNEL_FRAMES];
 	__u32 nr_kernel;
 	__u32 sets;             /* sets in which the sample is counted */
+	__u32 context;          /* enum pybpf_context: whose memory this is; valid with cfg_native */
+	__u64 native_hash;      /* of the native frames; without any it is 0 */
 	__u32 chain_calls;      /* tail calls that this sample has made */
 	struct leaving leaving; /* of PYBPF_CONTEXT_SWITCH */
 	struct compat_addresses addresses;

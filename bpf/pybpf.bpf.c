@@ -4,6 +4,7 @@
 #include "compat.bpf.h"
 #include "maps.bpf.h"
 #include "count.h"
+#include "native.bpf.h"
 #include "opcode.bpf.h"
 #include "process.bpf.h"
 #include "runtimes.bpf.h"
@@ -141,10 +142,13 @@ static __always_inline __u64 stack_id_of(const struct scratch *s, __u64 hash)
 {
 	__u64 id = cfg_kernel_stacks && s->nr_kernel ? walk_mix(hash, s->kernel_hash) : hash;
 
+	if (cfg_native)
+		id = walk_mix(id, s->native_hash);
 	return id < PYBPF_STACK_ID_STACKS ? id + PYBPF_STACK_ID_STACKS : id;
 }
 
-static __always_inline void take_source(struct scratch *s, void *ctx, enum source source)
+/* loops: bpf_loop is there; its absence is no matter of a constant, as old verifiers refuse what names a callback. */
+static __always_inline void take_source(struct scratch *s, void *ctx, enum source source, bool loops)
 {
 	struct walk *w = &s->walk;
 
@@ -158,6 +162,8 @@ static __always_inline void take_source(struct scratch *s, void *ctx, enum sourc
 	if (cfg_gil_waits && source == SOURCE_PERF_EVENT)
 		s->user_ip = compat_user_ip(ctx);
 	take_kernel(s, ctx, CONTEXT);
+	if (loops)
+		native_take(s, CONTEXT, source == SOURCE_PERF_EVENT ? ctx : NULL);
 }
 
 /* Forgets the thread of this CPU's last sample, unless this sample is of the same thread and of a single runtime. */
@@ -266,6 +272,7 @@ __noinline int count_without_frames(__u32 reason)
 	s->sets = sets_now();
 	if (no_frames_is_full(s->sets, &key)) {
 		s->nr_kernel = 0;
+		native_forget(s, CONTEXT);
 		make_pseudo_stack(s, reason, false);
 		make_key(s, &key);
 		key.tid = key.tid_start_ms = 0;
@@ -327,10 +334,9 @@ struct loop_context {
 
 /*
  * Does everything before the walk. Returns 1 with the walk started, or 0 if the sample ends here; it is then counted if
- * it was wanted. It is out of line, as sample_describe and sample_count are: their stacks are used one after the other,
- * and not with that of the walk.
+ * it was wanted.
  */
-static __noinline int sample_begin(void *ctx, enum source source, struct loop_context *c)
+static __always_inline int begin_sample(void *ctx, enum source source, struct loop_context *c, bool loops)
 {
 	struct task_struct *task = compat_task();
 	__u64 pid_tgid = compat_pid_tgid(task);
@@ -356,7 +362,7 @@ static __noinline int sample_begin(void *ctx, enum source source, struct loop_co
 		return 0;
 	}
 	prepare_walk(s, proc, task, (__u32)pid_tgid);
-	take_source(s, ctx, source);
+	take_source(s, ctx, source, loops);
 	if (verdict == SAMPLE_ENDING || compat_is_kernel_worker(task)) {
 		count_without_frames(verdict == SAMPLE_ENDING ? PYBPF_COUNT_NO_INTERPRETER
 							      : PYBPF_COUNT_NO_THREAD_STATE);
@@ -369,6 +375,15 @@ static __noinline int sample_begin(void *ctx, enum source source, struct loop_co
 	c->s = s;
 	c->l = l;
 	return 1;
+}
+
+/*
+ * begin_sample out of line, as sample_describe and sample_count are: their stacks are used one after the other, and not
+ * with that of the walk.
+ */
+static __noinline int sample_begin(void *ctx, enum source source, struct loop_context *c)
+{
+	return begin_sample(ctx, source, c, true);
 }
 
 /* Returns the counter for a sample whose walk is finished; PYBPF_COUNT_PYTHON if it has a stack. */
@@ -537,13 +552,6 @@ __noinline int loop_pause(struct scratch *s)
 __noinline int loop_announce(struct scratch *s, const struct pybpf_layout *l, __u32 i)
 {
 	return !s || !l || announce_code(s, l, i);
-}
-
-/* To the verifier, what a global function returns may be any number, whatever the compiler knows of it. */
-static __always_inline int is_set(int any)
-{
-	barrier_var(any);
-	return any != 0;
 }
 
 static long loop_walk(__u32 i, struct loop_context *c)

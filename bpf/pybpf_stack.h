@@ -4,6 +4,7 @@
 #define PYBPF_STACK_H
 
 #include "pybpf_layout.h"
+#include "pybpf_native.h"
 
 /* Most frames that are kept of one stack. A deeper stack keeps its leaf half and its root half. */
 #define PYBPF_MAX_FRAMES  8192
@@ -99,7 +100,8 @@ struct pybpf_pseudo_stack {
 #define PYBPF_OPCODE_UNKNOWN 257u
 
 /* A stack that is seen for the first time; its kept frames (struct pybpf_frame) follow, leaf first, and then the
- * addresses (__u64) of its functions in the kernel, leaf first. */
+ * addresses (__u64) of its functions in the kernel, leaf first, and its native frames (PYBPF_NATIVE_FRAME), likewise.
+ */
 struct pybpf_stack_event {
 	struct pybpf_event event;
 	__u64 stack_id;
@@ -111,9 +113,10 @@ struct pybpf_stack_event {
 	__u64 task_id; /* of the record of its asyncio tasks, which comes before; 0: none */
 	/* Frames from the leaf to the one of the task's coroutine, both included; 0: the coroutine does not run. */
 	__u32 task_depth;
-	__u32 nr_kernel; /* addresses in the kernel, at most PYBPF_KERNEL_FRAMES */
-	__u32 opcode;    /* that the last frame executes: PYBPF_OPCODE or PYBPF_OPCODE_UNKNOWN; 0: not asked for */
-	__u32 pad;
+	__u32 nr_kernel;  /* addresses in the kernel, at most PYBPF_KERNEL_FRAMES */
+	__u32 opcode;     /* that the last frame executes: PYBPF_OPCODE or PYBPF_OPCODE_UNKNOWN; 0: not asked for */
+	__u16 nr_native;  /* native frames, at most PYBPF_NATIVE_FRAMES */
+	__u16 native_end; /* enum pybpf_native_end */
 };
 _Static_assert(sizeof(struct pybpf_stack_event) == 96, "pybpf_stack_event has no hidden padding");
 

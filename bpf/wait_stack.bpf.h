@@ -113,6 +113,7 @@ __noinline int begin_other(struct scratch *s, const struct pybpf_layout *l, __u6
 	w->nr_candidates = 0;
 	w->stack_pointer = 0;
 	s->nr_kernel = 0;
+	native_forget(s, PYBPF_CONTEXT_SWITCH);
 	/* Its tasks may end while they are read. */
 	w->asyncio = (struct pybpf_asyncio){0};
 	w->stack.task_id = 0;
@@ -238,6 +239,10 @@ static __noinline __u64 begin_leaving(struct loop_context *c, const struct pybpf
 		take_kernel(c->s, ctx, PYBPF_CONTEXT_SWITCH);
 	else
 		c->s->nr_kernel = 0;
+	if (ctx)
+		native_take(c->s, PYBPF_CONTEXT_SWITCH, NULL);
+	else
+		native_forget(c->s, PYBPF_CONTEXT_SWITCH);
 	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
 	if (!walk_begin(c->s, proc, task, c->l))
 		return PYBPF_STACK_ID_NO_THREAD;

@@ -252,7 +252,8 @@ struct walk {
 	__u8 buffer[WALK_BUFFER_MASK + 1 + 8];
 	struct pybpf_stack_event stack; /* followed by its frames */
 	struct pybpf_frame frames[PYBPF_MAX_FRAMES];
-	__u64 kernel_room[PYBPF_KERNEL_FRAMES]; /* for the addresses that follow the frames, however many these are */
+	/* For the addresses and native frames that follow the frames, however many these are. */
+	__u64 room_behind[PYBPF_KERNEL_FRAMES + PYBPF_NATIVE_FRAMES];
 };
 _Static_assert(__builtin_offsetof(struct walk, frames) ==
 		       __builtin_offsetof(struct walk, stack) + sizeof(struct pybpf_stack_event),

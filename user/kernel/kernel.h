@@ -30,6 +30,7 @@ struct kernel_options {
 	bool threads;           /* tell threads apart */
 	bool times;             /* send the time of each sample */
 	bool kernel_stacks;     /* samples have their stack in the kernel */
+	bool native;            /* stacks have native frames, see kernel/native.h */
 	bool waits;             /* keep the time of threads, see kernel/waits.h */
 	bool states;            /* keep the time of threads by state only, if the kernel can: see kernel_has_states() */
 	bool wait_detail;       /* with waits: say what each is for */

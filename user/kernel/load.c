@@ -16,6 +16,7 @@
 #include "kernel/calls.h"
 #include "kernel/internal.h"
 #include "kernel/min_btf.h"
+#include "kernel/native.h"
 #include "kernel/waits.h"
 #include "cpython/opcodes.h"
 
@@ -68,6 +69,18 @@ static uint32_t ring_bytes(const struct kernel_options *options)
 	return bytes;
 }
 
+/* Programs that do not use these maps name them, too. */
+static int size_native(const struct kernel *k, uint32_t cpus)
+{
+	const struct pybpf_bpf *skel = k->skel;
+	uint32_t scratches = cpus * (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH);
+	bool native = k->options.native;
+	int err = bpf_map__set_max_entries(skel->maps.native_tables, native ? KERNEL_NATIVE_FILES : 1);
+
+	err = err ?: bpf_map__set_max_entries(skel->maps.native_mappings, native ? KERNEL_NATIVE_FILES : 1);
+	return err ?: bpf_map__set_max_entries(skel->maps.native_scratches, native ? scratches : 1);
+}
+
 static int size_maps(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
@@ -105,6 +118,7 @@ static int size_maps(struct kernel *k)
 		      ?: bpf_map__set_max_entries(skel->maps.scratches,
 						  (uint32_t)cpus *
 							  (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH));
+	err = err ?: size_native(k, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, ring_bytes(&k->options));
 	return err;
@@ -197,6 +211,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_async = k->options.tasks;
 	skel->rodata->cfg_times = k->options.times;
 	skel->rodata->cfg_kernel_stacks = k->options.kernel_stacks;
+	skel->rodata->cfg_native = k->options.native;
 	skel->rodata->cfg_gil = k->options.gil;
 	skel->rodata->cfg_exception = k->options.exception;
 	skel->rodata->cfg_gc = k->options.gc;
@@ -421,12 +436,31 @@ static bool choose_less(struct kernel *k, const struct kernel_event_needs *needs
 		k->options.waits = false;
 		return true;
 	}
-	if (!k->features.bpf_loop || k->options.waits || kernel_event_needs_loop(needs))
+	if (!k->features.bpf_loop || k->options.waits || k->options.native || kernel_event_needs_loop(needs))
 		return false;
 	log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is used",
 		 strerror(-err));
 	k->features.bpf_loop = false;
 	return true;
+}
+
+/* Returns 0, or -ENOTSUP after reporting what is missing. */
+static int check_native(const struct kernel *k)
+{
+	struct utsname host = {0};
+
+	uname(&host);
+#if !defined(__x86_64__)
+	log_error("--native: native frames are followed on x86-64 only so far, and this machine is %s", host.machine);
+	return -ENOTSUP;
+#endif
+	if (k->features.bpf_loop && k->features.task_regs)
+		return 0;
+	log_error(
+		"--native needs Linux 5.17 or later (bpf_loop, bpf_task_pt_regs), and this is %s: leave it out for the "
+		"Python functions alone",
+		host.release);
+	return -ENOTSUP;
 }
 
 int kernel_load(struct kernel *k)
@@ -435,6 +469,8 @@ int kernel_load(struct kernel *k)
 	struct utsname host = {0};
 	int err = kernel_check_events(k, &needs);
 
+	if (!err && k->options.native)
+		err = check_native(k);
 	if (err)
 		return err;
 	err = load_verbosely(k);

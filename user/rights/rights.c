@@ -31,6 +31,11 @@ static bool bpf_needs_capability(const struct rights_wanted *wanted)
 	return syscall(SYS_bpf, BPF_MAP_GET_NEXT_KEY, &attr, sizeof(attr)) && errno == EPERM;
 }
 
+static bool makes_maps(const struct rights_wanted *wanted)
+{
+	return wanted->makes_maps;
+}
+
 /* Returns whether /proc hides processes: every PID namespace has a process 1. To be called without the capability. */
 static bool proc_hides(const struct rights_wanted *wanted)
 {
@@ -79,6 +84,8 @@ static const struct {
 	{CAP_SETGID, RIGHTS_IN(RIGHTS_FORKSERVER) | RIGHTS_IN(RIGHTS_HELPER), NULL, 0},
 	/* Reading the maps. */
 	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), bpf_needs_capability, CAP_SYS_ADMIN},
+	/* Making maps, in which --native has tables of the files that programs map. */
+	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), makes_maps, CAP_SYS_ADMIN},
 	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */
 	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
 	/* Writing to the folder of the user who called sudo, which is not root's. */

@@ -29,6 +29,7 @@ struct rights_wanted {
 	enum rights_level level;
 	/* RIGHTS_SAMPLE: a command that gets signals passed on; 0: none. */
 	pid_t command;
+	bool makes_maps; /* RIGHTS_SAMPLE: makes BPF maps while it samples */
 	/* RIGHTS_COMMIT: descriptors of folders; files are made, renamed and removed only below them. */
 	const int *folders;
 	size_t nr_folders;

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Native frames of the current thread: from its registers outwards, by the tables that user space has made of the files
+ * that its process maps. Nothing of the Python frames depends on them.
+ */
+#ifndef PYBPF_NATIVE_BPF_H
+#define PYBPF_NATIVE_BPF_H
+
+#include "maps.bpf.h"
+
+#define native_read(dst, size, addr) compat_read_user(dst, size, addr)
+#include "native_step.h"
+
+/* Stacks have native frames. With bpf_loop and bpf_task_pt_regs() only. */
+const volatile bool cfg_native;
+
+/*
+ * The pages of a file's table, by the file's number. User space sets the sizes of these maps. clang describes the types
+ * of inner maps by their names alone.
+ */
+struct native_pages {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct pybpf_native_page));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct native_pages);
+} native_tables SEC(".maps");
+
+/* What a process has mapped, by its proc_id. */
+struct native_mapping_list {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct pybpf_native_mapping));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__array(values, struct native_mapping_list);
+} native_mappings SEC(".maps");
+
+/* What is known of an instruction: programs meet the same ones over and over. */
+struct native_memo {
+	__u64 pc, generation;
+	__u64 frame;
+	__u32 rule;
+	__u32 file_pc;
+};
+#define NATIVE_MEMOS 4096
+
+/* Working memory, one per CPU and context, as struct scratch. */
+struct native_scratch {
+	struct native_registers registers;
+	__u64 proc_id;
+	__u64 generation; /* of the process's list of mappings; 0: it has none yet */
+	__u64 hash;
+	__u32 nr_mappings;
+	__u32 nr;
+	__u32 end;       /* enum pybpf_native_end */
+	__u32 exact;     /* the pc is that of an instruction, and not where a call returns to */
+	__u32 low, high; /* of a search: kept here, so that the verifier takes them for any numbers */
+	__u32 last_rule;
+	__u32 pad;
+	struct native_memo found;
+	__u64 frames[PYBPF_NATIVE_FRAMES];
+	struct native_memo memos[NATIVE_MEMOS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct native_scratch);
+} native_scratches SEC(".maps");
+
+static __always_inline struct native_scratch *native_scratch_get(enum pybpf_context context)
+{
+	__u32 place = context * cfg_cpus + bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&native_scratches, &place);
+}
+
+/* Searches of 2^14 mappings, 2^16 pages, 512 rows. */
+#define NATIVE_MAPPING_STEPS 15
+#define NATIVE_PAGE_STEPS    16
+#define NATIVE_ROW_STEPS     9
+
+/* Sets n->low to the number of mappings that begin at the address or before it. */
+__noinline int native_count_mappings(struct native_scratch *n, __u64 address)
+{
+	void *list;
+
+	if (!n)
+		return 0;
+	list = bpf_map_lookup_elem(&native_mappings, &n->proc_id);
+	n->low = 0;
+	n->high = n->nr_mappings;
+	for (int i = 0; i < NATIVE_MAPPING_STEPS && list && n->low < n->high; i++) {
+		__u32 middle = n->low + (n->high - n->low) / 2, element = middle + 1;
+		const struct pybpf_native_mapping *m = bpf_map_lookup_elem(list, &element);
+
+		if (!m)
+			break;
+		if (m->start <= address)
+			n->low = middle + 1;
+		else
+			n->high = middle;
+	}
+	return 0;
+}
+
+/* Sets n->low to the number of pages of a table that begin at the pc or before it. */
+__noinline int native_count_pages(struct native_scratch *n, __u32 file, __u32 pages, __u32 pc)
+{
+	void *table;
+
+	if (!n)
+		return 0;
+	table = bpf_map_lookup_elem(&native_tables, &file);
+	n->low = 0;
+	n->high = pages;
+	for (int i = 0; i < NATIVE_PAGE_STEPS && table && n->low < n->high; i++) {
+		__u32 middle = n->low + (n->high - n->low) / 2;
+		const struct pybpf_native_page *page = bpf_map_lookup_elem(table, &middle);
+
+		if (!page)
+			break;
+		if (page->rows[0].pc <= pc)
+			n->low = middle + 1;
+		else
+			n->high = middle;
+	}
+	return 0;
+}
+
+/* Finds the row of a pc in the page. Fills in n->found. */
+__noinline int native_find_row(struct native_scratch *n, __u32 file, __u32 index, __u32 pc)
+{
+	const struct pybpf_native_page *page;
+	__u32 low = 0;
+	void *table;
+
+	if (!n)
+		return 0;
+	table = bpf_map_lookup_elem(&native_tables, &file);
+	page = table ? bpf_map_lookup_elem(table, &index) : NULL;
+	if (!page)
+		return 0;
+	/* The first row is not behind the pc: half of what is left is added as long as that holds. */
+	for (__u32 half = PYBPF_NATIVE_PAGE_ROWS / 2; half; half /= 2) {
+		__u32 next = (low + half) & (PYBPF_NATIVE_PAGE_ROWS - 1);
+
+		if (page->rows[next].pc <= pc)
+			low = next;
+		barrier_var(low);
+	}
+	low &= PYBPF_NATIVE_PAGE_ROWS - 1;
+	n->found.rule = page->rows[low].rule;
+	n->found.frame = PYBPF_NATIVE_FRAME(file, page->rows[low].pc);
+	if (n->found.rule & PYBPF_RULE_EVAL)
+		n->found.frame |= PYBPF_NATIVE_FRAME_EVAL;
+	return 1;
+}
+
+/* What there is of an instruction when there is no row. */
+static __always_inline int native_without_row(struct native_scratch *n, __u32 file, __u32 pc, enum pybpf_native_end end)
+{
+	n->found.frame = file ? PYBPF_NATIVE_FRAME(file, pc) : 0;
+	return end;
+}
+
+/* Finds the rule of an instruction in the process's files. Returns NOT_ASKED, or how the search ends. */
+__noinline int native_look_up(struct native_scratch *n, __u64 address)
+{
+	const struct pybpf_native_mapping *m = NULL;
+	__u32 element, file, pages, pc;
+	void *list;
+
+	if (!n)
+		return PYBPF_NATIVE_END_NO_MAPPING;
+	native_count_mappings(n, address);
+	element = n->low;
+	list = bpf_map_lookup_elem(&native_mappings, &n->proc_id);
+	if (list && element)
+		m = bpf_map_lookup_elem(list, &element);
+	if (!m || address >= m->end)
+		return native_without_row(n, 0, 0, PYBPF_NATIVE_END_NO_MAPPING);
+	file = m->file;
+	pages = m->pages;
+	pc = (__u32)(address - m->bias);
+	n->found.file_pc = pc;
+	if (!pages)
+		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_ROW);
+	native_count_pages(n, file, pages, pc);
+	if (!n->low)
+		return native_without_row(n, file, pc,
+					  bpf_map_lookup_elem(&native_tables, &file) ? PYBPF_NATIVE_END_NO_ROW
+										     : PYBPF_NATIVE_END_NO_TABLE);
+	if (!native_find_row(n, file, n->low - 1, pc))
+		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_TABLE);
+	return PYBPF_NATIVE_NOT_ASKED;
+}
+
+/* mov $15, %rax; syscall: what signal handlers return to, in C libraries that say nothing of it. */
+#define NATIVE_SIGRETURN_1 0x0f0000000fc0c748ull
+#define NATIVE_SIGRETURN_2 0x05
+
+static __always_inline bool native_is_sigreturn(__u64 pc)
+{
+	__u64 code[2] = {};
+
+	return !native_read(code, 9, pc) && code[0] == NATIVE_SIGRETURN_1 && (__u8)code[1] == NATIVE_SIGRETURN_2;
+}
+
+static __always_inline __u32 native_memo_place(const struct native_scratch *n, __u64 address)
+{
+	return (__u32)(walk_mix(n->generation, address) >> 32) & (NATIVE_MEMOS - 1);
+}
+
+/* As native_look_up, for the instruction of the frame that has been reached; by the memo, if that knows it. */
+static __always_inline int native_find_rule(struct native_scratch *n)
+{
+	/* A call may be its function's last instruction: then it would return to the next function. */
+	__u64 address = n->registers.pc - !n->exact;
+	__u32 place = native_memo_place(n, address);
+	int end;
+
+	if (n->memos[place].pc == address && n->memos[place].generation == n->generation) {
+		n->found = n->memos[place];
+		return PYBPF_NATIVE_NOT_ASKED;
+	}
+	n->found.pc = address;
+	n->found.generation = n->generation;
+	end = native_look_up(n, address);
+	if (end == PYBPF_NATIVE_END_NO_ROW && native_is_sigreturn(n->registers.pc)) {
+		n->found.rule = PYBPF_NATIVE_SIGNAL;
+		return PYBPF_NATIVE_NOT_ASKED;
+	}
+	if (end == PYBPF_NATIVE_NOT_ASKED)
+		n->memos[place] = n->found;
+	return end;
+}
+
+/* Keeps one frame and goes to its caller. Returns 1 when the search has ended. */
+__noinline int native_next(struct native_scratch *n)
+{
+	int end;
+
+	if (!n)
+		return 1;
+	if (n->nr >= PYBPF_NATIVE_FRAMES) {
+		n->end = PYBPF_NATIVE_END_LIMIT;
+		return 1;
+	}
+	end = native_find_rule(n);
+	n->frames[n->nr & (PYBPF_NATIVE_FRAMES - 1)] = n->found.frame;
+	n->hash = walk_mix(n->hash, n->found.frame);
+	n->nr++;
+	if (end == PYBPF_NATIVE_NOT_ASKED) {
+		end = native_step(&n->registers, n->found.rule, n->found.file_pc + !n->exact);
+		/* A signal interrupts anywhere. */
+		n->exact = PYBPF_RULE_KIND(n->found.rule) == PYBPF_NATIVE_SIGNAL;
+	}
+	n->end = (__u32)end;
+	return end != PYBPF_NATIVE_NOT_ASKED;
+}
+
+static long native_loop(__u32 i, struct native_scratch **n)
+{
+	return is_set(native_next(*n));
+}
+
+/* Follows the callers from n->registers on. A global function, so that the verifier goes through it once. */
+__noinline int native_follow(__u32 context, __u64 proc_id)
+{
+	struct native_scratch *n = native_scratch_get(context);
+	const struct pybpf_native_mapping *head;
+	__u32 first = 0;
+	void *list;
+
+	if (!n)
+		return 0;
+	n->nr = 0;
+	n->hash = 0;
+	n->exact = 1;
+	n->proc_id = proc_id;
+	n->end = PYBPF_NATIVE_END_NO_REGISTERS;
+	if (!n->registers.pc)
+		return 0;
+	n->end = PYBPF_NATIVE_END_NO_MAPPINGS;
+	list = bpf_map_lookup_elem(&native_mappings, &proc_id);
+	head = list ? bpf_map_lookup_elem(list, &first) : NULL;
+	if (!head)
+		return 0;
+	n->generation = head->start;
+	n->nr_mappings = (__u32)head->end;
+	n->end = PYBPF_NATIVE_END_LIMIT;
+	bpf_loop(PYBPF_NATIVE_FRAMES + 1, native_loop, &n, 0);
+	n->hash = walk_mix(n->hash, n->end);
+	return 0;
+}
+
+/* The stack that is taken next has no native frames. */
+static __always_inline void native_forget(struct scratch *s, enum pybpf_context context)
+{
+	struct native_scratch *n;
+
+	if (!cfg_native)
+		return;
+	s->context = context;
+	s->native_hash = 0;
+	n = native_scratch_get(context);
+	if (!n)
+		return;
+	n->nr = 0;
+	n->end = PYBPF_NATIVE_NOT_ASKED;
+}
+
+/*
+ * Takes the native frames of the current thread; s->walk.proc_id is there. ctx: struct bpf_perf_event_data; NULL: the
+ * thread is in the kernel.
+ */
+static __always_inline void native_take(struct scratch *s, enum pybpf_context context, const void *ctx)
+{
+	struct native_scratch *n;
+
+	if (!cfg_native)
+		return;
+	s->context = context;
+	s->native_hash = 0;
+	n = native_scratch_get(context);
+	if (!n)
+		return;
+	if (ctx)
+		compat_place(ctx, &n->registers.pc, &n->registers.sp, &n->registers.bp);
+	else
+		compat_entry_place(&n->registers.pc, &n->registers.sp, &n->registers.bp);
+	native_follow(context, s->walk.proc_id);
+	s->native_hash = n->hash;
+}
+
+#endif
