@@ -172,7 +172,8 @@ static int record_targets(struct record *r)
 	const struct discovery_numbers *pids = &r->options.filter.pids;
 	struct session_run run = {.duration_s = r->options.duration_s};
 	struct session_groups groups = {.filter = &r->options.filter, .quiet = r->options.quiet};
-	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
+	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE,
+					     .makes_maps = r->options.session.native != SESSION_NATIVE_NONE};
 	struct session *session = NULL;
 	enum session_end end;
 	int code = CLI_FAILED;
@@ -216,7 +217,8 @@ static void tell_wait(const struct record *r, struct session_command *command)
 static int record_command(struct record *r, const sigset_t *mask)
 {
 	struct session_command command = {0};
-	struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
+	struct rights_wanted rights = {.level = RIGHTS_SAMPLE,
+				       .makes_maps = r->options.session.native != SESSION_NATIVE_NONE};
 	struct session_run run = {.command = &command, .duration_s = r->options.duration_s};
 	struct session *session = NULL;
 	enum session_end end;

@@ -108,6 +108,26 @@ static int take_async_block(const struct cli_option *option, const char *value, 
 	return 0;
 }
 
+static int take_native(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	if (value && strcmp(value, "all") != 0)
+		return cli_usage("%s=%s: it takes all, or no value", cli_option_spelling(option), value);
+	r->session.native = value ? SESSION_NATIVE_ALL : SESSION_NATIVE;
+	return 0;
+}
+
+static int take_native_memory(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+	uint64_t mib = 0;
+	int code = cli_option_whole(option, value, SESSION_NATIVE_MEMORY_LEAST, SESSION_NATIVE_MEMORY_MOST, &mib);
+
+	r->session.native_memory = mib << 20;
+	return code;
+}
+
 static int take_event(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
@@ -199,6 +219,14 @@ const struct cli_option cli_record_sampling_options[] = {
 	 .take = take_event},
 	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.kernel_stacks)},
+	{"native", 0, "all",
+	 "put functions of C and other compiled languages between those of Python, without what the interpreter itself "
+	 "does to run these; =all: with that; on x86-64, from Linux 5.17 on",
+	 .take = take_native, .optional = true},
+	{"native-memory", 0, "MIB",
+	 "memory for the tables by which --native finds callers (default " CLI_NUMBER(
+		 SESSION_NATIVE_MEMORY_DEFAULT) "), beside --max-memory",
+	 .take = take_native_memory},
 	{"period", 'c', "N", "with an event that is counted: one sample for every N of them on a CPU (default 1)",
 	 .take = take_period},
 	{0},

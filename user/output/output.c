@@ -94,6 +94,20 @@ int output_roots(const struct profile *p, const struct profile_sample *sample, c
 	return n;
 }
 
+const char *output_kind_name(const struct profile_frame *frame)
+{
+	switch ((enum profile_frame_kind)frame->kind) {
+	case PROFILE_PYTHON:
+		return "python";
+	case PROFILE_KERNEL:
+		return "kernel";
+	case PROFILE_NATIVE:
+		return "native";
+	default:
+		return "note";
+	}
+}
+
 void output_position(const struct profile_place *place, char text[OUTPUT_POSITION_MAX])
 {
 	int at;

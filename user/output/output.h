@@ -108,6 +108,8 @@ size_t output_noun_length(const char *name, uint64_t n);
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
 /* Writes roots and frames of a sample, root;...;leaf, escaped. Returns 0 or -ENOMEM. */
 int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out);
+/* Returns what formats for machines call a frame's kind. */
+const char *output_kind_name(const struct profile_frame *frame);
 /*
  * Returns "name (PID)"; "name (PID, N inside)" if the process has another PID in its own namespace; "name" if it has no
  * PID. The caller frees it. NULL: no memory.

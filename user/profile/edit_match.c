@@ -112,7 +112,7 @@ enum profile_origin edit_origin_of(const struct profile *p, const struct profile
 /* Returns whether the frame is a function, and not the program's own. */
 static bool is_foreign(const struct profile *p, const struct profile_frame *frame, const struct profile_edit *edit)
 {
-	return frame->kind == PROFILE_KERNEL ||
+	return frame->kind == PROFILE_KERNEL || frame->kind == PROFILE_NATIVE ||
 	       (frame->kind == PROFILE_PYTHON && edit_origin_of(p, frame, edit) != PROFILE_OWN);
 }
 

@@ -24,6 +24,7 @@ enum profile_frame_kind {
 	PROFILE_NOTE,   /* a remark in place of missing frames, e.g. those that were cut: its name is printed alone */
 	PROFILE_THREAD, /* the name of a thread without Python, in brackets; likewise */
 	PROFILE_KERNEL, /* a function of the kernel: its name, and _[k] behind it; it has no file */
+	PROFILE_NATIVE, /* a function of compiled code: its file is the library or program that has it */
 	PROFILE_FRAME_KINDS,
 };
 

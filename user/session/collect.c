@@ -336,6 +336,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	while (err > 0);
 	processes_report_mismatches(s->processes);
 	processes_settle_ended(s->processes);
+	session_measures_name_frames(s);
 	err = err ?: stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);

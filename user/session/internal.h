@@ -8,6 +8,7 @@
 #include "session/epoch_pending.h"
 #include "session/machine.h"
 #include "session/measure.h"
+#include "session/native/native.h"
 #include "session/samples/page_owners.h"
 #include "session/samples/times.h"
 #include "session/session.h"
@@ -39,9 +40,10 @@ struct session {
 	struct session_thread_names thread_names;
 	struct session_epoch_pending pending;
 	struct session_page_owners page_owners;
-	uint64_t touched;                /* bytes of all counts of a memory event */
-	uint64_t held_at_most;           /* bytes in the profile of processes that have ended */
-	struct session_sources *sources; /* NULL unless asked for */
+	uint64_t touched;                    /* bytes of all counts of a memory event */
+	uint64_t held_at_most;               /* bytes in the profile of processes that have ended */
+	struct session_sources *sources;     /* NULL unless asked for */
+	struct session_native_state *native; /* likewise */
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns; /* CLOCK_MONOTONIC */
 	uint64_t start_ns;             /* start of sampling, ns since 1970 */

@@ -93,8 +93,20 @@ bool session_measures_need_records(const struct session *s)
 	return need;
 }
 
+void session_measures_name_frames(struct session *s)
+{
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->name_frames)
+			s->measures[i]->name_frames(s);
+	}
+}
+
 int session_measures_add_count(struct session *s, const struct session_counted *counted)
 {
+	for (size_t i = 0; i < s->nr_measures; i++) {
+		if (s->measures[i]->note_count)
+			s->measures[i]->note_count(s, counted);
+	}
 	for (size_t i = 0; i < s->nr_measures; i++) {
 		if (s->measures[i]->add_count)
 			return s->measures[i]->add_count(s, counted);

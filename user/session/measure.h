@@ -7,10 +7,10 @@
  *	the session is made             init, ask_kernel
  *	the run begins                  attach, begin
  *	while it goes on                take, tend
- *	some processes have ended       add_count, settle, forget_process
- *	an epoch ends (epochs.c)        add_count, settle of those in_epochs, forget_samples, forget_frames
+ *	some processes have ended       note_count, add_count, settle, forget_process
+ *	an epoch ends (epochs.c)        note_count, add_count, settle of those in_epochs, forget_samples, forget_frames
  *	the run ends                    end, detach
- *	all is collected (collect.c)    limit_reading, take, add_count, settle, tell, describe
+ *	all is collected (collect.c)    limit_reading, take, name_frames, note_count, add_count, settle, tell, describe
  *	the account is written          hide, print, entries, write_json
  *	the session is freed            free
  */
@@ -80,6 +80,11 @@ struct session_measure {
 	/* Takes such a record. Returns -ENOENT if its process is not known yet. */
 	int (*take)(struct session *s, const struct pybpf_event *event);
 
+	/* All records have come: what frames need to be named is read now. */
+	void (*name_frames)(struct session *s);
+
+	/* Looks at a count before it is put into the profile. */
+	void (*note_count)(struct session *s, const struct session_counted *counted);
 	/*
 	 * Puts a count of the kernel's map into the profile. Only one measure gets them: the first wanted one in the
 	 * table that has this. Returns 0 or -ENOMEM.
@@ -130,7 +135,7 @@ struct session_measure {
  * The measures in their order: attached, begun, tended, settled and told from the first to the last, ended and detached
  * from the last to the first.
  */
-#define SESSION_MEASURES 14
+#define SESSION_MEASURES 15
 extern const struct session_measure *const session_measures[SESSION_MEASURES];
 
 /* Chooses those that the session's options want. The next ones go through these. */
@@ -143,6 +148,7 @@ void session_measures_detach(struct session *s);
 /* Returns when it is to be called next, CLOCK_MONOTONIC seconds, or negative errno. */
 double session_measures_do_periodic_work(struct session *s);
 bool session_measures_need_records(const struct session *s);
+void session_measures_name_frames(struct session *s);
 int session_measures_add_count(struct session *s, const struct session_counted *counted);
 void session_measures_limit_reading(struct session *s);
 size_t session_measures_count_times(const struct session *s);

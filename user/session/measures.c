@@ -2,6 +2,7 @@
 /* The table of all that runs measure. */
 #include "session/measure.h"
 
+#include "session/native/native.h"
 #include "session/samples/event_values.h"
 #include "session/samples/resident.h"
 #include "session/samples/samples.h"
@@ -27,9 +28,12 @@
  * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */
 const struct session_measure *const session_measures[] = {
-	&session_schedstat_measure,    &session_states_measure,      &session_event_values_measure,
-	&session_resident_measure,     &session_waits_measure,       &session_initial_stacks_measure,
-	&session_thread_names_measure, &session_left_out_measure,    &session_gil_measure,
-	&session_suspended_measure,    &session_loop_blocks_measure, &session_samples_measure,
-	&session_times_measure,        &session_intervals_measure,
+	&session_native_measure,         &session_schedstat_measure,
+	&session_states_measure,         &session_event_values_measure,
+	&session_resident_measure,       &session_waits_measure,
+	&session_initial_stacks_measure, &session_thread_names_measure,
+	&session_left_out_measure,       &session_gil_measure,
+	&session_suspended_measure,      &session_loop_blocks_measure,
+	&session_samples_measure,        &session_times_measure,
+	&session_intervals_measure,
 };

@@ -31,6 +31,7 @@ static struct kernel *new_kernel(struct session *s)
 		.hold = options->names != NULL,
 		.threads = options->threads,
 		.kernel_stacks = options->kernel_stacks,
+		.native = options->native != SESSION_NATIVE_NONE,
 		.tasks = options->tasks,
 		.gil = options->gil,
 		.exception = options->exception,
@@ -83,6 +84,7 @@ int session_new_profile(struct session *s)
 	if (s->options.sources)
 		stacks_set_on_first_use(stacks, met_function, s);
 	stacks_name_kernel(stacks, s->kernel_names);
+	stacks_set_native(stacks, session_native_frames(s));
 	stacks_set_own(stacks, s->options.own_paths);
 	stacks_free(s->stacks);
 	session_measures_forget_frames(s);

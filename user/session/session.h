@@ -14,6 +14,7 @@
 #include "pybpf_wait.h"
 #include "symbols/pysym.h"
 #include "kernel/kernel.h"
+#include "session/native/native_account.h"
 #include "session/tasks/loop_blocks_account.h"
 #include "session/waits/gil_account.h"
 #include "session/tasks/suspended_account.h"
@@ -42,6 +43,18 @@ enum session_mode {
 	SESSION_GIL,    /* the time that threads wait for the GIL, or sleep with it */
 };
 
+/* Functions of C and other compiled languages between those of Python. */
+enum session_native {
+	SESSION_NATIVE_NONE,
+	SESSION_NATIVE,     /* without what the interpreter does to run Python's functions */
+	SESSION_NATIVE_ALL, /* with that */
+};
+
+/* Memory of the tables by which they are found, MiB. */
+#define SESSION_NATIVE_MEMORY_DEFAULT 64
+#define SESSION_NATIVE_MEMORY_LEAST   1
+#define SESSION_NATIVE_MEMORY_MOST    4096
+
 struct session_options {
 	enum session_mode mode;
 	bool idle_threads;     /* of SESSION_WALL and _OFFCPU: with threads that were asleep throughout */
@@ -64,10 +77,12 @@ struct session_options {
 	enum kernel_source source;
 	const struct kernel_event *events; /* sampled in place of the timer */
 	size_t nr_events;
-	bool touched;           /* of a memory event: stacks keep what was given back */
-	bool held;              /* of a memory event: they do not */
-	bool threads;           /* tell threads apart */
-	bool kernel_stacks;     /* put the kernel's functions behind the leaf of samples */
+	bool touched;       /* of a memory event: stacks keep what was given back */
+	bool held;          /* of a memory event: they do not */
+	bool threads;       /* tell threads apart */
+	bool kernel_stacks; /* put the kernel's functions behind the leaf of samples */
+	enum session_native native;
+	uint64_t native_memory; /* bytes that tables of native frames may take in the kernel */
 	bool tasks;             /* put the asyncio tasks that run into the stacks */
 	bool suspended;         /* with tasks, of SESSION_WALL and _OFFCPU: give suspended tasks their time */
 	uint64_t loop_block_ns; /* with tasks: list callbacks that take this long; 0: none */
@@ -97,6 +112,7 @@ struct session_options {
 		.max_processes = SESSION_MAX_PROCESSES_DEFAULT,                                                        \
 		.max_memory = (uint64_t)SESSION_MAX_MEMORY_DEFAULT << 20, .freq = SESSION_FREQ_DEFAULT,                \
 		.max_stacks = SESSION_MAX_STACKS_DEFAULT,                                                              \
+		.native_memory = (uint64_t)SESSION_NATIVE_MEMORY_DEFAULT << 20,                                        \
 	}
 
 /* The threads of SESSION_CPU whose time is in state_ns (running, queued) and asleep_ns, and those that are left out. */
@@ -144,6 +160,7 @@ struct session_account {
 	struct session_gil_account gil; /* of SESSION_GIL */
 	struct session_loop_blocks_account loop_blocks;
 	struct session_suspended_account suspended;
+	struct session_native_account native;
 	double time_to_first_sample_ms; /* negative if no sample was taken */
 	const char *event; /* what is counted in place of time, or NULL: the timer counts source at freq Hz */
 	uint64_t period;   /* events per sample; 0: values are of another unit */

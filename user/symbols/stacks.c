@@ -15,7 +15,8 @@
 struct stack {
 	uint64_t id;
 	uint32_t index; /* in the profile */
-	uint32_t pad;
+	uint16_t join;  /* enum native_join */
+	uint16_t end;   /* enum pybpf_native_end */
 };
 
 /* A deferred stack: one of its code objects was not known yet, since its announcement was on the way on another CPU. */
@@ -38,6 +39,7 @@ struct stacks {
 	struct tasks tasks;
 	uint64_t count;
 	struct kernel_names *kernel;
+	struct native_frames *native;
 	stacks_on_first_use *on_first_use;
 	void *on_first_use_arg;
 	const struct profile_edit_texts *own; /* NULL: none */
@@ -81,6 +83,11 @@ static enum profile_origin origin_of(const struct stacks *t, const struct pysym_
 void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel)
 {
 	t->kernel = kernel;
+}
+
+void stacks_set_native(struct stacks *t, struct native_frames *native)
+{
+	t->native = native;
 }
 
 static void free_first(struct waiting *w)
@@ -211,7 +218,8 @@ static uint32_t push_opcode(struct stacks *t, const struct pybpf_stack_event *ev
 /* Returns the bytes of frames and addresses behind the event's header. */
 static size_t bytes_behind(const struct pybpf_stack_event *event)
 {
-	return kept_frames(event) * sizeof(struct pybpf_frame) + event->nr_kernel * sizeof(uint64_t);
+	return kept_frames(event) * sizeof(struct pybpf_frame) +
+	       (event->nr_kernel + (size_t)event->nr_native) * sizeof(uint64_t);
 }
 
 /*
@@ -271,19 +279,60 @@ static uint32_t kept_task_depth(const struct pybpf_stack_event *event)
 	return depth - PYBPF_HALF_FRAMES > cut ? depth - cut : PYBPF_HALF_FRAMES;
 }
 
-/* Builds the profile's stack, root first. last: nothing more will become known, so frames without a name get a note. */
-static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, uint32_t *out)
+static bool has_native(const struct stacks *t, const struct pybpf_stack_event *event)
+{
+	return t->native && event->native_end != PYBPF_NATIVE_NOT_ASKED;
+}
+
+/* A stack's native frames lie behind all else. */
+static int begin_native(struct stacks *t, const struct pybpf_stack_event *event, bool last, struct native_stack *out)
+{
+	const struct pybpf_frame *frames = (const void *)(event + 1);
+	const uint64_t *kernel = (const void *)(frames + kept_frames(event));
+	uint32_t entries = 0, kept = event->pseudo.no_frames_reason ? 0 : kept_frames(event);
+
+	*out = (struct native_stack){.count = 0};
+	if (!has_native(t, event))
+		return 0;
+	for (uint32_t i = 0; i < kept; i++)
+		entries += frames[i].entry;
+	/* Entries that were cut are missing: the runs of the evaluation loop are more, and the stack is no whole one.
+	 */
+	return native_frames_begin(t->native, event, kernel + event->nr_kernel, entries, last, out);
+}
+
+/* Builds the stack of a sample without Python frames. */
+static int build_pseudo(struct stacks *t, const struct pybpf_stack_event *event, struct native_stack *native,
+			uint32_t *out)
+{
+	int err = 0;
+
+	*out = stacks_add_pseudo(t, &event->pseudo);
+	if (*out != PROFILE_NONE && has_native(t, event))
+		err = native_frames_push_rest(t->native, native, t->profile, out);
+	if (!err && *out != PROFILE_NONE)
+		*out = push_kernel(t, event, *out);
+	return *out == PROFILE_NONE ? -ENOMEM : err;
+}
+
+/*
+ * Builds the profile's stack, root first. last: nothing more will become known, so frames without a name get a note.
+ * Sets index and join of *made.
+ */
+static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, struct stack *made)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
 	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event), task_depth = kept_task_depth(event);
+	struct native_stack native;
 	char note[64];
+	int err = begin_native(t, event, last, &native);
 
-	if (event->pseudo.no_frames_reason) {
-		*out = stacks_add_pseudo(t, &event->pseudo);
-		if (*out != PROFILE_NONE)
-			*out = push_kernel(t, event, *out);
-		return *out == PROFILE_NONE ? -ENOMEM : 0;
-	}
+	made->join = native.join;
+	made->end = event->native_end;
+	if (err)
+		return err;
+	if (event->pseudo.no_frames_reason)
+		return build_pseudo(t, event, &native, &made->index);
 	if (event->flags & PYBPF_STACK_OUTER)
 		stack = push_note(t, stack, "[called from another Python]");
 	if (stack == PROFILE_NONE)
@@ -294,8 +343,11 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		stack = push_note(t, stack, "[incomplete]");
 	for (uint32_t i = kept; i-- > 0 && stack != PROFILE_NONE;) {
 		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
-		int err = 0;
 
+		if (frame->entry && has_native(t, event))
+			err = native_frames_push_run(t->native, &native, t->profile, &stack);
+		if (err)
+			return err;
 		if (i + 1 == task_depth)
 			stack = tasks_push(&t->tasks, event->task_id, t->profile, stack);
 		if (stack == PROFILE_NONE)
@@ -323,6 +375,9 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	/* All frames are hidden. */
 	if (stack == PROFILE_ROOT)
 		stack = push_note(t, stack, "[incomplete]");
+	if (has_native(t, event) && stack != PROFILE_NONE &&
+	    native_frames_push_rest(t->native, &native, t->profile, &stack))
+		return -ENOMEM;
 	/* The last function may have called into the other Python: it is not certain that it ran. */
 	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
 		stack = push_note(t, stack, "[or in another Python]");
@@ -330,7 +385,7 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		stack = push_note(t, stack, "[gc]");
 	if (stack != PROFILE_NONE)
 		stack = push_kernel(t, event, stack);
-	*out = stack;
+	made->index = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
@@ -357,12 +412,11 @@ int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, siz
 	return tasks_add(&t->tasks, event, size, t->profile);
 }
 
-static int keep(struct stacks *t, uint64_t id, uint32_t index)
+static int keep(struct stacks *t, const struct stack *made)
 {
-	struct stack stack = {.id = id, .index = index};
 	bool fresh;
 
-	if (intern_add(&t->table, &stack, &fresh) == INTERN_NONE)
+	if (intern_add(&t->table, made, &fresh) == INTERN_NONE)
 		return -ENOMEM;
 	t->count += fresh;
 	return 0;
@@ -387,37 +441,84 @@ static int defer(struct stacks *t, const struct pybpf_stack_event *event, size_t
 
 int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
-	uint32_t index;
+	struct stack made = {.id = event->stack_id};
 	int err;
 
-	if (size < sizeof(*event) || event->nr_kernel > PYBPF_KERNEL_FRAMES ||
+	if (size < sizeof(*event) || event->nr_kernel > PYBPF_KERNEL_FRAMES || event->nr_native > PYBPF_NATIVE_FRAMES ||
 	    size < sizeof(*event) + bytes_behind(event))
 		return -EBADMSG;
 	if (!pysym_has_process(t->pysym, event->proc_id))
 		return -ENOENT;
-	err = build(t, event, false, &index);
+	err = build(t, event, false, &made);
 	if (err == -ENOENT)
 		return defer(t, event, size);
-	return err ? err : keep(t, event->stack_id, index);
+	return err ? err : keep(t, &made);
+}
+
+/* Builds the first of the stacks that wait, which then waits no more. Returns as build(). */
+static int finish_first(struct stacks *t, struct waiting *w, bool last)
+{
+	const struct pybpf_stack_event *event = &w->stacks->event;
+	struct stack made = {.id = event->stack_id};
+	int err = build(t, event, last, &made);
+
+	err = err ? err : keep(t, &made);
+	if (!err)
+		free_first(w);
+	return err;
 }
 
 static int finish(struct stacks *t, uint32_t index)
 {
 	struct waiting *w = intern_item(&t->waiting, index);
+	int err = 0;
 
-	while (w->stacks) {
-		const struct pybpf_stack_event *event = &w->stacks->event;
-		uint32_t stack;
-		int err = build(t, event, true, &stack);
+	while (w->stacks && !err)
+		err = finish_first(t, w, true);
+	if (!err)
+		intern_remove(&t->waiting, index);
+	return err;
+}
 
-		if (!err)
-			err = keep(t, event->stack_id, stack);
-		if (err)
-			return err;
-		free_first(w);
+/* Takes those that still wait aside, in the order in which they came, and puts them back. */
+static int retry(struct stacks *t, struct waiting *w)
+{
+	struct deferred *again = NULL;
+	int err = 0;
+
+	while (w->stacks && !err) {
+		struct deferred *d = w->stacks;
+
+		err = finish_first(t, w, false);
+		if (err != -ENOENT)
+			continue;
+		err = 0;
+		w->stacks = d->next;
+		d->next = again;
+		again = d;
 	}
-	intern_remove(&t->waiting, index);
-	return 0;
+	while (again) {
+		struct deferred *d = again;
+
+		again = d->next;
+		d->next = w->stacks;
+		w->stacks = d;
+	}
+	return err;
+}
+
+int stacks_retry(struct stacks *t)
+{
+	int err = 0;
+
+	for (uint32_t i = t->waiting.count; i-- > 0 && !err;) {
+		struct waiting *w = intern_item(&t->waiting, i);
+
+		err = retry(t, w);
+		if (!err && !w->stacks)
+			intern_remove(&t->waiting, i);
+	}
+	return err;
 }
 
 int stacks_finish_process(struct stacks *t, uint64_t proc_id)
@@ -441,6 +542,19 @@ uint32_t stacks_find(const struct stacks *t, uint64_t stack_id)
 	uint32_t i = intern_find(&t->table, &stack_id);
 
 	return i == INTERN_NONE ? PROFILE_NONE : ((const struct stack *)intern_item(&t->table, i))->index;
+}
+
+enum pybpf_native_end stacks_find_native(const struct stacks *t, uint64_t stack_id, enum native_join *join)
+{
+	uint32_t i = intern_find(&t->table, &stack_id);
+	const struct stack *found;
+
+	*join = NATIVE_JOIN_NONE;
+	if (i == INTERN_NONE)
+		return PYBPF_NATIVE_NOT_ASKED;
+	found = intern_item(&t->table, i);
+	*join = found->join;
+	return found->end;
 }
 
 void stacks_remove(struct stacks *t, uint64_t stack_id)

@@ -10,6 +10,7 @@
 #include "profile/profile.h"
 #include "pybpf.h"
 #include "symbols/kernel_names.h"
+#include "symbols/native_frames.h"
 #include "symbols/pysym.h"
 
 struct stacks;
@@ -36,9 +37,12 @@ void stacks_set_own(struct stacks *t, const struct profile_edit_texts *paths);
 /* Names addresses in the kernel, which are left out otherwise; kernel stays the caller's, and may be NULL. */
 void stacks_name_kernel(struct stacks *t, struct kernel_names *kernel);
 
+/* Puts native frames between those of Python; native stays the caller's. Without it they are left out. */
+void stacks_set_native(struct stacks *t, struct native_frames *native);
+
 /*
- * Takes a stack record of size bytes. A stack with a code object that is not known yet is deferred. Returns 0;
- * -EBADMSG; -ENOENT, keeping nothing, when pysym does not know the process; -ENOMEM.
+ * Takes a stack record of size bytes. A stack with a code object or a native function that has no name yet is deferred.
+ * Returns 0; -EBADMSG; -ENOENT, keeping nothing, when pysym does not know the process; -ENOMEM.
  */
 int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t size);
 
@@ -58,6 +62,8 @@ int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, siz
  * process. Returns 0 or -ENOMEM.
  */
 int stacks_finish_process(struct stacks *t, uint64_t proc_id);
+/* Tries deferred stacks once more, for which names have come since. Returns 0 or -ENOMEM. */
+int stacks_retry(struct stacks *t);
 /* As stacks_finish_process(), for all processes. */
 int stacks_finish(struct stacks *t);
 
@@ -69,6 +75,8 @@ uint32_t stacks_add_pseudo(struct stacks *t, const struct pybpf_pseudo_stack *ps
 
 /* Returns the profile's stack, or PROFILE_NONE when no record had the id. */
 uint32_t stacks_find(const struct stacks *t, uint64_t stack_id);
+/* Returns how the search for the stack's native frames ended, and sets how they were joined with those of Python. */
+enum pybpf_native_end stacks_find_native(const struct stacks *t, uint64_t stack_id, enum native_join *join);
 /* Forgets an id; the profile keeps its stack. Does nothing for an unknown id. */
 void stacks_remove(struct stacks *t, uint64_t stack_id);
 

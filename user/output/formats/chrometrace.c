@@ -106,7 +106,7 @@ static const char *category_of(const struct profile *p, const struct profile_fra
 {
 	if (frame->state)
 		return profile_string(p, frame->state);
-	return frame->kind == PROFILE_PYTHON ? "python" : frame->kind == PROFILE_KERNEL ? "kernel" : "note";
+	return output_kind_name(frame);
 }
 
 static int write_slice(struct writer *w, const struct slice *slice)

@@ -31,6 +31,7 @@ enum category {
 	CATEGORY_PYTHON,
 	CATEGORY_KERNEL,
 	CATEGORY_WAIT,
+	CATEGORY_NATIVE,
 };
 
 struct function {
@@ -51,6 +52,7 @@ static enum category category_of(const struct profile_frame *frame)
 		return CATEGORY_WAIT;
 	return frame->kind == PROFILE_PYTHON   ? CATEGORY_PYTHON
 	       : frame->kind == PROFILE_KERNEL ? CATEGORY_KERNEL
+	       : frame->kind == PROFILE_NATIVE ? CATEGORY_NATIVE
 					       : CATEGORY_OTHER;
 }
 
@@ -422,6 +424,7 @@ static void write_categories(struct json *j)
 	write_category(j, "Python", "yellow");
 	write_category(j, "Kernel", "orange");
 	write_category(j, "Waiting", "lightblue");
+	write_category(j, "Native", "green");
 	json_end_array(j);
 }
 

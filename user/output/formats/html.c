@@ -149,7 +149,7 @@ static void write_origins(const struct profile *p, struct json *j)
 
 static enum profile_frame_kind kind_of(const struct profile_frame *frame)
 {
-	return frame->kind == PROFILE_PYTHON || frame->kind == PROFILE_KERNEL ? frame->kind : PROFILE_NOTE;
+	return frame->kind == PROFILE_THREAD ? PROFILE_NOTE : frame->kind;
 }
 
 /* idle: by stack; NULL: none waits. */

@@ -16,7 +16,7 @@
  *	            "parents": only where known, who started it, the outermost first: [{"pid", "inner_pid", "name",
  *	            "ended": whether it had ended when the run did}]}]
  *	threads     [{"process": index, "tid", "name"}]
- *	frames      [{"kind": "python", "kernel", or "note" for a remark in place of missing frames,
+ *	frames      [{"kind": "python", "kernel", "native", or "note" for a remark in place of missing frames,
  *	            "name", "file": or null,
  *	            "line": that was executed, or null,
  *	            "first_line": of the function, or null,
@@ -171,10 +171,7 @@ static void write_frame(struct writer *w, uint32_t index)
 	const struct profile_frame *frame = profile_frame_at(w->profile, index);
 
 	json_begin_object(&w->json, NULL);
-	json_string(&w->json, "kind",
-		    frame->kind == PROFILE_PYTHON   ? "python"
-		    : frame->kind == PROFILE_KERNEL ? "kernel"
-						    : "note");
+	json_string(&w->json, "kind", output_kind_name(frame));
 	json_string(&w->json, "name", profile_string(w->profile, frame->name));
 	write_string_or_null(&w->json, "file", profile_string(w->profile, frame->file));
 	write_number_or_null(&w->json, "line", frame->line, frame->line != PROFILE_NO_LINE);

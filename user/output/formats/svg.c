@@ -85,7 +85,7 @@ static void write_class(const struct writer *w, const struct profile_tree_node *
 		return;
 	}
 	frame = profile_frame_at(w->p, node->what);
-	if (frame->kind == PROFILE_PYTHON || frame->kind == PROFILE_KERNEL)
+	if (frame->kind != PROFILE_NOTE && frame->kind != PROFILE_THREAD)
 		fprintf(w->out, "c%u", shade_of(profile_string(w->p, frame->name)));
 	else
 		fputs("note", w->out);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files that profiled processes map, and the tables of them that the kernel side has. */
+#ifndef SESSION_NATIVE_FILES_H
+#define SESSION_NATIVE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "kernel/kernel.h"
+#include "native/ask.h"
+#include "symbols/native_frames.h"
+
+enum native_file_state {
+	NATIVE_FILE_WANTED,     /* its table is to be made */
+	NATIVE_FILE_THERE,      /* the kernel side has its table */
+	NATIVE_FILE_NONE,       /* it has no call frame information */
+	NATIVE_FILE_UNREADABLE, /* its table could not be made */
+	NATIVE_FILE_REFUSED,    /* there was no room for it */
+};
+
+struct native_known_file {
+	struct native_identity id;
+	enum native_file_state state;
+	uint32_t number;  /* for frames; of another file if that has the same build-id */
+	bool is_known;    /* about is filled in */
+	bool has_sharers; /* another file stands for the same table */
+	struct native_file about;
+	uint32_t pages;
+	struct native_source source; /* of the process that was seen last with it */
+	uint32_t users;              /* processes that map it */
+	int table;                   /* being filled: descriptor of its map; else -1 */
+	uint64_t rows_done;
+	unsigned tries;
+};
+
+struct native_files {
+	struct kernel *kernel;
+	struct native_frames *frames;
+	struct intern known;       /* struct native_known_file */
+	uint64_t bytes, bytes_max; /* of tables in the kernel */
+	uint32_t there;
+	uint64_t rows, refused, unreadable;
+};
+
+void native_files_init(struct native_files *f, struct kernel *kernel, struct native_frames *frames, uint64_t bytes_max);
+void native_files_free(struct native_files *f);
+
+/* Finds or adds the file of a process's mapping. Returns its index, or INTERN_NONE without memory. */
+uint32_t native_files_find(struct native_files *f, const struct native_source *source);
+static inline struct native_known_file *native_files_at(const struct native_files *f, uint32_t index)
+{
+	return intern_item(&f->known, index);
+}
+
+/* Returns the index of a file whose table is to be made, or INTERN_NONE. */
+uint32_t native_files_next(const struct native_files *f);
+/*
+ * Asks for the next rows of such a file. Returns 0 when something has been done, or -EINPROGRESS. *room: memory for an
+ * answer.
+ */
+int native_files_make(struct native_files *f, uint32_t index, struct native_rows *room);
+
+/* A process that had the file mapped has ended. */
+void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);
+
+/* Returns a source for a file number, or NULL. *base: of its pcs. */
+const struct native_source *native_files_source(const struct native_files *f, uint32_t number, uint64_t *base);
+
+#endif

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What processes map is read when a process is found to run Python, and again when a stack ends where a mapping is
+ * missing. One question is asked at a time.
+ */
+#include "session/native/native.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/native.h"
+#include "processes/processes.h"
+#include "session/account_entry.h"
+#include "session/internal.h"
+#include "session/native/files.h"
+
+/* Seconds from one look at a process's mappings to the next: from the least, twice as long as nothing changes. */
+#define PAUSE_LEAST_S 0.05
+#define PAUSE_MOST_S  10.0
+/* Longest work in one go. */
+#define WORK_S 0.01
+/* Longest time for names when the run has ended. */
+#define END_S 1.0
+
+struct mapping {
+	uint64_t start, end, offset;
+	uint32_t file; /* index in files */
+	uint32_t pad;
+};
+
+/* A process, and what it maps. */
+struct mapper {
+	uint64_t proc_id;
+	pid_t pid;
+	bool is_due;      /* its mappings are to be read */
+	bool is_unshown;  /* the kernel side does not know them as they are */
+	double next_look; /* CLOCK_MONOTONIC seconds: not before this */
+	double pause;
+	struct mapping *mappings;
+	uint32_t count, left_out;
+};
+
+enum job {
+	JOB_NONE,
+	JOB_MAPPINGS,
+	JOB_ROWS,
+	JOB_NAMES,
+};
+
+union answer {
+	struct native_mappings mappings;
+	struct native_rows rows;
+	struct native_names names;
+};
+
+struct session_native_state {
+	struct native_frames *frames;
+	struct native_files files;
+	struct intern mappers; /* struct mapper */
+	uint64_t generation;
+	enum job job;
+	uint64_t job_proc_id;
+	uint32_t job_file; /* index of a file, or its number for names */
+	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
+	struct native_source names_source;
+	uint64_t names_base;
+	union answer *answer;
+	double worked_s;
+	struct session_native_account account;
+};
+
+static struct mapper *mapper_of(const struct session_native_state *n, uint64_t proc_id)
+{
+	uint32_t i = intern_find(&n->mappers, &proc_id);
+
+	return i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
+}
+
+static void on_gap(void *arg, uint64_t proc_id)
+{
+	struct session_native_state *n = arg;
+	struct mapper *mapper = mapper_of(n, proc_id);
+
+	if (mapper)
+		mapper->is_due = true;
+}
+
+static void release(struct session *s)
+{
+	struct session_native_state *n = s->native;
+
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n->mappers.count; i++)
+		free(((struct mapper *)intern_item(&n->mappers, i))->mappings);
+	intern_free(&n->mappers);
+	native_files_free(&n->files);
+	native_frames_free(n->frames);
+	free(n->answer);
+	free(n);
+	s->native = NULL;
+}
+
+static int make_state(struct session *s)
+{
+	struct session_native_state *n = calloc(1, sizeof(*n));
+
+	s->native = n;
+	if (!n)
+		return -ENOMEM;
+	intern_init(&n->mappers, sizeof(struct mapper), sizeof(uint64_t));
+	n->answer = malloc(sizeof(*n->answer));
+	n->frames = native_frames_new(s->options.native == SESSION_NATIVE_ALL);
+	if (!n->answer || !n->frames)
+		return -ENOMEM;
+	native_files_init(&n->files, s->kernel, n->frames, s->options.native_memory);
+	native_frames_set_on_gap(n->frames, on_gap, n);
+	return 0;
+}
+
+static int attach(struct session *s)
+{
+	int err = make_state(s);
+
+	if (err)
+		log_error("out of memory while starting");
+	else
+		stacks_set_native(s->stacks, s->native->frames);
+	return err;
+}
+
+/* New stacks go into another profile from now on. */
+static void forget_frames(struct session *s)
+{
+	if (!s->native)
+		return;
+	native_frames_forget_profile(s->native->frames);
+}
+
+struct native_frames *session_native_frames(const struct session *s)
+{
+	return s->native ? s->native->frames : NULL;
+}
+
+static void note_process(struct processes_record *process, void *arg)
+{
+	struct session_native_state *n = arg;
+	const struct mapper fresh = {
+		.proc_id = process->proc_id, .pid = process->pid, .is_due = true, .pause = PAUSE_LEAST_S};
+	bool added;
+
+	if (process->state == PROCESSES_PYTHON && !process->ended)
+		intern_add(&n->mappers, &fresh, &added);
+}
+
+static struct mapper *choose_due(const struct session_native_state *n, double now)
+{
+	for (uint32_t i = 0; i < n->mappers.count; i++) {
+		struct mapper *mapper = intern_item(&n->mappers, i);
+
+		if (mapper->is_due && mapper->next_look <= now)
+			return mapper;
+	}
+	return NULL;
+}
+
+/* Chooses the next question. Returns whether there is one. */
+static bool choose_job(struct session_native_state *n, double now)
+{
+	const struct mapper *mapper = choose_due(n, now);
+	const struct native_source *source;
+
+	if (mapper) {
+		n->job = JOB_MAPPINGS;
+		n->job_proc_id = mapper->proc_id;
+		return true;
+	}
+	n->job_file = native_files_next(&n->files);
+	if (n->job_file != INTERN_NONE) {
+		n->job = JOB_ROWS;
+		return true;
+	}
+	n->nr_pcs = native_frames_wanted(n->frames, &n->job_file, n->pcs, NATIVE_NAMES_MAX);
+	if (!n->nr_pcs)
+		return false;
+	source = native_files_source(&n->files, n->job_file, &n->names_base);
+	n->job = JOB_NAMES;
+	n->names_source = source ? *source : (struct native_source){.pid = 0};
+	return true;
+}
+
+static bool is_same_list(const struct mapper *mapper, const struct native_mappings *now)
+{
+	if (mapper->count != now->count || mapper->left_out != now->left_out)
+		return false;
+	for (uint32_t i = 0; i < now->count; i++) {
+		const struct mapping *old = &mapper->mappings[i];
+
+		if (old->start != now->items[i].start || old->end != now->items[i].end ||
+		    old->offset != now->items[i].offset)
+			return false;
+	}
+	return true;
+}
+
+static void forget_mappings(struct session_native_state *n, struct mapper *mapper)
+{
+	for (uint32_t i = 0; i < mapper->count; i++)
+		native_files_leave(&n->files, mapper->mappings[i].file, mapper->pid);
+	free(mapper->mappings);
+	mapper->mappings = NULL;
+	mapper->count = 0;
+}
+
+/* Takes what a process maps. A file without memory is left out. */
+static void take_mappings(struct session_native_state *n, struct mapper *mapper, const struct native_mappings *now)
+{
+	struct mapping *list = calloc(now->count + 1u, sizeof(*list));
+	uint32_t count = 0;
+
+	if (!list)
+		return;
+	forget_mappings(n, mapper);
+	for (uint32_t i = 0; i < now->count; i++) {
+		const struct native_mapped *item = &now->items[i];
+		const struct native_source source = {mapper->pid, mapper->proc_id, *item};
+		uint32_t file = native_files_find(&n->files, &source);
+
+		if (file == INTERN_NONE)
+			continue;
+		native_files_at(&n->files, file)->users++;
+		list[count++] = (struct mapping){item->start, item->end, item->offset, file, 0};
+	}
+	mapper->mappings = list;
+	mapper->count = count;
+	mapper->left_out = now->left_out;
+	mapper->is_unshown = true;
+}
+
+static int look_at_mappings(struct session_native_state *n, double now)
+{
+	struct mapper *mapper = mapper_of(n, n->job_proc_id);
+	int err = mapper ? native_ask_mappings(mapper->pid, mapper->proc_id, &n->answer->mappings) : -ESRCH;
+
+	if (err == -EINPROGRESS)
+		return err;
+	if (!mapper)
+		return 0;
+	mapper->is_due = err && helper_has_no_answer(err);
+	if (!err && !is_same_list(mapper, &n->answer->mappings)) {
+		take_mappings(n, mapper, &n->answer->mappings);
+		mapper->pause = PAUSE_LEAST_S;
+	} else {
+		mapper->pause = fmin(2 * mapper->pause, PAUSE_MOST_S);
+	}
+	mapper->next_look = now + mapper->pause;
+	return 0;
+}
+
+/* Processes that map the file learn of its table. */
+static void note_users(struct session_native_state *n, uint32_t file)
+{
+	for (uint32_t i = 0; i < n->mappers.count; i++) {
+		struct mapper *mapper = intern_item(&n->mappers, i);
+
+		for (uint32_t k = 0; k < mapper->count && !mapper->is_unshown; k++)
+			mapper->is_unshown = mapper->mappings[k].file == file;
+	}
+}
+
+static int make_table(struct session_native_state *n)
+{
+	int err = native_files_make(&n->files, n->job_file, &n->answer->rows);
+
+	if (!err && native_files_at(&n->files, n->job_file)->state != NATIVE_FILE_WANTED)
+		note_users(n, n->job_file);
+	return err;
+}
+
+static int find_names(struct session *s)
+{
+	struct session_native_state *n = s->native;
+	int err = -ENOENT;
+
+	if (n->names_source.mapped.start)
+		err = native_ask_names(&n->names_source, n->names_base, n->pcs, n->nr_pcs, &n->answer->names);
+	if (err == -EINPROGRESS)
+		return err;
+	for (uint32_t i = 0; i < n->nr_pcs; i++)
+		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? "" : n->answer->names.names[i]);
+	/* Stacks that cannot be built now are tried again at the end. */
+	err = stacks_retry(s->stacks);
+	if (err && !s->error)
+		s->error = err;
+	return 0;
+}
+
+/* Goes on with the question. Returns 0 when it is answered, or -EINPROGRESS. */
+static int work_on_job(struct session *s, double now)
+{
+	struct session_native_state *n = s->native;
+	int err = n->job == JOB_MAPPINGS ? look_at_mappings(n, now)
+		  : n->job == JOB_ROWS   ? make_table(n)
+					 : find_names(s);
+
+	if (err != -EINPROGRESS)
+		n->job = JOB_NONE;
+	return err;
+}
+
+static bool is_in(const struct native_segment *segment, uint64_t offset)
+{
+	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
+}
+
+static int compare_mappings(const void *a, const void *b)
+{
+	const struct pybpf_native_mapping *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Says where the code of the mapping is in its file. */
+static void place(const struct native_known_file *file, const struct mapping *mapping, struct pybpf_native_mapping *out)
+{
+	*out = (struct pybpf_native_mapping){.start = mapping->start, .end = mapping->end};
+	for (uint32_t i = 0; file->is_known && i < file->about.nr_segments; i++) {
+		const struct native_segment *segment = &file->about.segments[i];
+
+		if (!is_in(segment, mapping->offset))
+			continue;
+		out->file = file->number;
+		out->bias = mapping->start - mapping->offset + segment->delta;
+		break;
+	}
+	if (file->state == NATIVE_FILE_WANTED)
+		out->pages = 1;
+	else if (file->state == NATIVE_FILE_THERE && out->file)
+		out->pages = file->pages;
+}
+
+static void show(struct session *s, struct mapper *mapper)
+{
+	struct session_native_state *n = s->native;
+	struct pybpf_native_mapping *list = calloc(mapper->count + 1u, sizeof(*list));
+	int err;
+
+	if (!list)
+		return;
+	for (uint32_t i = 0; i < mapper->count; i++)
+		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
+	qsort(list, mapper->count, sizeof(*list), compare_mappings);
+	err = kernel_put_native_mappings(s->kernel, mapper->proc_id, ++n->generation, list, mapper->count);
+	if (err)
+		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
+	mapper->is_unshown = false;
+	free(list);
+}
+
+static void show_changed(struct session *s)
+{
+	const struct session_native_state *n = s->native;
+
+	for (uint32_t i = 0; i < n->mappers.count; i++) {
+		struct mapper *mapper = intern_item(&n->mappers, i);
+
+		if (mapper->is_unshown)
+			show(s, mapper);
+	}
+}
+
+/* Returns whether there is more to do at once. */
+static bool work_until(struct session *s, double until)
+{
+	struct session_native_state *n = s->native;
+	double begin = clock_s(CLOCK_MONOTONIC), now = begin;
+	bool more = true;
+
+	processes_visit_all(s->processes, note_process, n);
+	while (more && now < until) {
+		more = n->job != JOB_NONE || choose_job(n, now);
+		if (more)
+			work_on_job(s, now);
+		now = clock_s(CLOCK_MONOTONIC);
+	}
+	show_changed(s);
+	n->worked_s += now - begin;
+	return more;
+}
+
+static double do_periodic_work(struct session *s, double now)
+{
+	bool more = work_until(s, now + WORK_S);
+
+	return s->error ? s->error : more ? now : SESSION_NEVER_S;
+}
+
+static void name_frames(struct session *s)
+{
+	double until = clock_s(CLOCK_MONOTONIC) + END_S;
+
+	if (!s->native)
+		return;
+	/* Mappings and tables are of no use any more. */
+	for (uint32_t i = 0; i < s->native->mappers.count; i++)
+		((struct mapper *)intern_item(&s->native->mappers, i))->is_due = false;
+	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
+		;
+}
+
+static void forget_process(struct session *s, uint64_t proc_id)
+{
+	struct session_native_state *n = s->native;
+	uint32_t i = n ? intern_find(&n->mappers, &proc_id) : INTERN_NONE;
+
+	if (i == INTERN_NONE)
+		return;
+	forget_mappings(n, intern_item(&n->mappers, i));
+	kernel_delete_native_mappings(s->kernel, proc_id);
+	intern_remove(&n->mappers, i);
+}
+
+static void note_count(struct session *s, const struct session_counted *counted)
+{
+	struct session_native_account *a = s->native ? &s->native->account : NULL;
+	enum native_join join;
+	enum pybpf_native_end end = stacks_find_native(s->stacks, counted->key->stack_id, &join);
+	uint64_t count = counted->count->count;
+
+	if (!a || end == PYBPF_NATIVE_NOT_ASKED)
+		return;
+	a->ends[end] += count;
+	if (counted->key->no_frames_reason || end != PYBPF_NATIVE_END_WHOLE)
+		return;
+	*(join == NATIVE_JOIN_EXACT      ? &a->joined_exactly
+	  : join == NATIVE_JOIN_PLUS_ONE ? &a->joined_plus_one
+					 : &a->not_joined) += count;
+}
+
+static void tell(const struct session *s, struct session_account *account)
+{
+	const struct session_native_state *n = s->native;
+	struct session_native_account *a = &account->native;
+
+	if (!n)
+		return;
+	*a = n->account;
+	a->is_there = true;
+	a->files = n->files.there;
+	a->rows = n->files.rows;
+	a->bytes = n->files.bytes;
+	a->refused_files = n->files.refused;
+	a->unreadable_files = n->files.unreadable;
+	a->table_s = n->worked_s;
+}
+
+static uint64_t count_all(const struct session_native_account *a)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < PYBPF_NR_NATIVE_ENDS; i++)
+		all += a->ends[i];
+	return all;
+}
+
+static void print(const struct session_account *account, const struct profile *profile, FILE *out)
+{
+	static const char *const texts[] = {"",
+#define X(name, key, text) text,
+					    PYBPF_NATIVE_ENDS(X)
+#undef X
+	};
+	const struct session_native_account *a = &account->native;
+	uint64_t all = count_all(a);
+
+	(void)profile;
+	if (!a->is_there || !all)
+		return;
+	fprintf(out, "pybpf: native frames: %.1f %% of %" PRIu64 " sample%s with all of them",
+		100 * (double)a->ends[PYBPF_NATIVE_END_WHOLE] / (double)all, all, all == 1 ? "" : "s");
+	for (int i = PYBPF_NATIVE_END_WHOLE + 1; i < PYBPF_NR_NATIVE_ENDS; i++) {
+		if (a->ends[i])
+			fprintf(out, "; %" PRIu64 " %s", a->ends[i], texts[i]);
+	}
+	fputc('\n', out);
+	if (a->not_joined)
+		fprintf(out,
+			"pybpf: native frames: of %" PRIu64 " sample%s they do not fit Python's: only those that the "
+			"last function called are shown\n",
+			a->not_joined, a->not_joined == 1 ? "" : "s");
+	if (a->refused_files)
+		fprintf(out,
+			"pybpf: native frames: the tables of %" PRIu64 " file%s found no room: see --native-memory\n",
+			a->refused_files, a->refused_files == 1 ? "" : "s");
+}
+
+static const struct session_entry entries[] = {
+#define X(name, key, text) {"native", key, SESSION_COUNT(native.ends[PYBPF_NATIVE_END_##name])},
+	PYBPF_NATIVE_ENDS(X)
+#undef X
+		{"native", "joined", SESSION_COUNT(native.joined_exactly)},
+	{"native", "joined_plus_one", SESSION_COUNT(native.joined_plus_one)},
+	{"native", "not_joined", SESSION_COUNT(native.not_joined)},
+	{"native", "files", SESSION_COUNT(native.files)},
+	{"native", "rows", SESSION_COUNT(native.rows)},
+	{"native", "bytes", SESSION_COUNT(native.bytes)},
+	{"native", "refused_files", SESSION_COUNT(native.refused_files)},
+	{"native", "unreadable_files", SESSION_COUNT(native.unreadable_files)},
+	{0},
+};
+
+static bool is_wanted(const struct session_options *options)
+{
+	return options->native != SESSION_NATIVE_NONE;
+}
+
+const struct session_measure session_native_measure = {
+	.name = "native frames",
+	.is_wanted = is_wanted,
+	.free = release,
+	.attach = attach,
+	.do_periodic_work = do_periodic_work,
+	.name_frames = name_frames,
+	.note_count = note_count,
+	.forget_process = forget_process,
+	.forget_frames = forget_frames,
+	.tell = tell,
+	.print = print,
+	.entries = entries,
+};

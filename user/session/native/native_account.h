@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run says of native frames at its end. */
+#ifndef SESSION_NATIVE_NATIVE_ACCOUNT_H
+#define SESSION_NATIVE_NATIVE_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pybpf.h"
+
+struct session_native_account {
+	bool is_there;
+	uint64_t ends[PYBPF_NR_NATIVE_ENDS];                  /* samples by how the search for callers ended */
+	uint64_t joined_exactly, joined_plus_one, not_joined; /* samples with Python frames and whole native ones */
+	uint64_t files, rows, bytes;                          /* of the tables that are there at the end */
+	uint64_t refused_files;                               /* that found no room in native_memory */
+	uint64_t unreadable_files;                            /* whose tables could not be made */
+	double table_s;                                       /* that helpers worked on tables and names, wall time */
+};
+
+#endif

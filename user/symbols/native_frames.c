@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/native_frames.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "symbols/native_plumbing.h"
+
+/* Bytes of a frame's text: a name, or a file and an offset. */
+#define TEXT_MAX 512
+
+enum naming {
+	NAMING_WANTED,
+	NAMING_DONE,
+};
+
+/* An instruction, and what a frame with it is called. */
+struct instruction {
+	uint64_t frame; /* PYBPF_NATIVE_FRAME without marks */
+	char *name;     /* NULL: not known */
+	uint32_t in_profile;
+	uint8_t naming; /* enum naming */
+	bool is_plumbing;
+	uint16_t pad;
+};
+
+struct file {
+	char *name; /* without its folders */
+	bool is_interpreter;
+	bool is_kernels; /* [vdso] */
+	bool is_c_library;
+	uint64_t base;
+};
+
+struct native_frames {
+	bool all;
+	struct file *files; /* by number less 1 */
+	uint32_t nr_files, room;
+	struct intern instructions;
+	uint32_t nr_wanted;
+	native_frames_on_gap *on_gap;
+	void *on_gap_arg;
+};
+
+struct native_frames *native_frames_new(bool all)
+{
+	struct native_frames *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->all = all;
+	intern_init(&t->instructions, sizeof(struct instruction), sizeof(uint64_t));
+	return t;
+}
+
+void native_frames_free(struct native_frames *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->instructions.count; i++)
+		free(((struct instruction *)intern_item(&t->instructions, i))->name);
+	for (uint32_t i = 0; i < t->nr_files; i++)
+		free(t->files[i].name);
+	intern_free(&t->instructions);
+	free(t->files);
+	free(t);
+}
+
+/* glibc's names, and musl's. */
+static bool is_c_library(const char *name)
+{
+	static const char *const begins[] = {"libc.so", "libc-2.", "libpthread", "ld-musl-"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	}
+	return false;
+}
+
+uint32_t native_frames_add_file(struct native_frames *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct file *files = t->files;
+
+	if (t->nr_files == t->room) {
+		uint32_t room = t->room ? 2 * t->room : 64;
+
+		files = realloc(t->files, room * sizeof(*files));
+		if (!files)
+			return 0;
+		t->files = files;
+		t->room = room;
+	}
+	files[t->nr_files] = (struct file){.name = strdup(slash ? slash + 1 : path), .is_kernels = *path == '['};
+	files[t->nr_files].is_c_library = files[t->nr_files].name && is_c_library(files[t->nr_files].name);
+	return files[t->nr_files].name ? ++t->nr_files : 0;
+}
+
+void native_frames_describe_file(struct native_frames *t, uint32_t file, bool is_interpreter, uint64_t base)
+{
+	if (!file || file > t->nr_files)
+		return;
+	t->files[file - 1].is_interpreter = is_interpreter;
+	t->files[file - 1].base = base;
+}
+
+static const struct file *file_of(const struct native_frames *t, uint64_t frame)
+{
+	uint32_t number = PYBPF_NATIVE_FRAME_FILE(frame);
+
+	return number && number <= t->nr_files ? &t->files[number - 1] : NULL;
+}
+
+static uint64_t without_marks(uint64_t frame)
+{
+	return PYBPF_NATIVE_FRAME((uint64_t)PYBPF_NATIVE_FRAME_FILE(frame), PYBPF_NATIVE_FRAME_PC(frame));
+}
+
+/* Returns the frame's instruction, which is added if need be, or NULL without memory. */
+static struct instruction *find(struct native_frames *t, uint64_t frame)
+{
+	const struct instruction fresh = {.frame = without_marks(frame), .in_profile = PROFILE_NONE};
+	bool added = false;
+	uint32_t i = intern_add(&t->instructions, &fresh, &added);
+	struct instruction *found;
+
+	if (i == INTERN_NONE)
+		return NULL;
+	found = intern_item(&t->instructions, i);
+	if (!added)
+		return found;
+	if (file_of(t, frame))
+		t->nr_wanted++;
+	else
+		found->naming = NAMING_DONE;
+	return found;
+}
+
+static int compare_pcs(const void *a, const void *b)
+{
+	uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max)
+{
+	uint32_t count = 0;
+
+	*file = 0;
+	for (uint32_t i = 0; t->nr_wanted && i < t->instructions.count && count < max; i++) {
+		const struct instruction *one = intern_item(&t->instructions, i);
+		uint32_t of = PYBPF_NATIVE_FRAME_FILE(one->frame);
+
+		if (one->naming != NAMING_WANTED || (*file && of != *file))
+			continue;
+		*file = of;
+		pcs[count++] = PYBPF_NATIVE_FRAME_PC(one->frame);
+	}
+	qsort(pcs, count, sizeof(*pcs), compare_pcs);
+	return count;
+}
+
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name)
+{
+	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
+	uint32_t i = intern_find(&t->instructions, &frame);
+	const struct file *of = file_of(t, frame);
+	struct instruction *one;
+
+	if (i == INTERN_NONE)
+		return;
+	one = intern_item(&t->instructions, i);
+	if (one->naming != NAMING_WANTED)
+		return;
+	one->naming = NAMING_DONE;
+	t->nr_wanted--;
+	if (*name)
+		one->name = strdup(name);
+	if (one->name)
+		native_cut_clone(one->name);
+	one->is_plumbing = one->name && native_is_plumbing(one->name, of && of->is_interpreter);
+}
+
+void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg)
+{
+	t->on_gap = on_gap;
+	t->on_gap_arg = arg;
+}
+
+void native_frames_forget_profile(struct native_frames *t)
+{
+	for (uint32_t i = 0; i < t->instructions.count; i++)
+		((struct instruction *)intern_item(&t->instructions, i))->in_profile = PROFILE_NONE;
+}
+
+static uint32_t count_runs(const struct native_stack *native)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < native->count; i++)
+		count += (native->frames[i] & PYBPF_NATIVE_FRAME_EVAL) != 0;
+	return count;
+}
+
+/* Returns the number of frames from the leaf to the first run of the evaluation loop, without that. */
+static uint32_t count_called(const struct native_stack *native)
+{
+	uint32_t i = 0;
+
+	while (i < native->count && !(native->frames[i] & PYBPF_NATIVE_FRAME_EVAL))
+		i++;
+	return i;
+}
+
+static int want_names(struct native_frames *t, const struct native_stack *native, bool last)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < native->count; i++) {
+		struct instruction *one = find(t, native->frames[i]);
+
+		if (!one)
+			return -ENOMEM;
+		if (one->naming == NAMING_WANTED && !last)
+			err = -ENOENT;
+	}
+	return err;
+}
+
+static bool is_gap(enum pybpf_native_end end)
+{
+	return end == PYBPF_NATIVE_END_NO_MAPPINGS || end == PYBPF_NATIVE_END_NO_MAPPING ||
+	       end == PYBPF_NATIVE_END_NO_TABLE;
+}
+
+int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event *event, const uint64_t *frames,
+			uint32_t entries, bool last, struct native_stack *out)
+{
+	uint32_t runs;
+
+	*out = (struct native_stack){.frames = frames, .count = event->nr_native, .left = event->nr_native};
+	out->is_whole = event->native_end == PYBPF_NATIVE_END_WHOLE;
+	if (is_gap(event->native_end) && t->on_gap)
+		t->on_gap(t->on_gap_arg, event->proc_id);
+	runs = count_runs(out);
+	if (!out->is_whole)
+		out->join = NATIVE_JOIN_NONE;
+	else if (runs == entries)
+		out->join = NATIVE_JOIN_EXACT;
+	else
+		out->join = runs == entries + 1 ? NATIVE_JOIN_PLUS_ONE : NATIVE_JOIN_OTHER;
+	/* Which frame of Python's a run has is certain only of whole stacks; what the last one called is in any case.
+	 */
+	if (entries && out->join != NATIVE_JOIN_EXACT && out->join != NATIVE_JOIN_PLUS_ONE)
+		out->left = count_called(out);
+	return want_names(t, out, last);
+}
+
+static void write_text(const struct native_frames *t, const struct instruction *one, char text[TEXT_MAX])
+{
+	const struct file *file = file_of(t, one->frame);
+
+	if (one->name)
+		snprintf(text, TEXT_MAX, "%s", one->name);
+	else if (!file)
+		snprintf(text, TEXT_MAX, "[code in no file]");
+	else if (file->is_interpreter)
+		snprintf(text, TEXT_MAX, "[CPython]");
+	else if (file->is_kernels)
+		snprintf(text, TEXT_MAX, "%s", file->name);
+	else
+		snprintf(text, TEXT_MAX, "[%s+0x%" PRIx64 "]", file->name,
+			 file->base + PYBPF_NATIVE_FRAME_PC(one->frame));
+}
+
+/* Returns the frame in the profile, or PROFILE_NONE. */
+static uint32_t add_to_profile(const struct native_frames *t, struct instruction *one, struct profile *profile)
+{
+	const struct file *file = file_of(t, one->frame);
+	char text[TEXT_MAX];
+
+	if (one->in_profile != PROFILE_NONE)
+		return one->in_profile;
+	write_text(t, one, text);
+	one->in_profile = profile_add_frame(profile, PROFILE_NATIVE, text, file && !file->is_kernels ? file->name : "",
+					    PROFILE_NO_LINE, PROFILE_NO_LINE);
+	return one->in_profile;
+}
+
+/* Functions of the C library that begin a program or a thread, which are often nameless. */
+#define BEGINNING 3
+
+/*
+ * Returns whether a frame is part of how the interpreter runs Python's functions, or of how the thread began, and is
+ * left out for that.
+ */
+static bool is_hidden(const struct native_frames *t, const struct native_stack *native, const struct instruction *one)
+{
+	const struct file *file = file_of(t, one->frame);
+
+	if (t->all)
+		return false;
+	return one->is_plumbing || native->frames[native->left] & PYBPF_NATIVE_FRAME_EVAL ||
+	       (native->is_whole && native->left + BEGINNING >= native->count && !one->name && file &&
+		file->is_c_library);
+}
+
+/* Puts the next frame from the root on top of *stack, unless it is hidden. */
+static int push(struct native_frames *t, struct native_stack *native, struct profile *profile, uint32_t *stack)
+{
+	uint64_t frame = native->frames[--native->left];
+	struct instruction *one = find(t, frame);
+	uint32_t added;
+
+	if (!one)
+		return -ENOMEM;
+	if (is_hidden(t, native, one))
+		return 0;
+	added = add_to_profile(t, one, profile);
+	if (added == PROFILE_NONE)
+		return -ENOMEM;
+	/* An interpreter without names is one frame, however many of its functions call each other. */
+	if (!one->name && *stack != PROFILE_ROOT && profile_stack_at(profile, *stack)->frame == added)
+		return 0;
+	*stack = profile_add_stack(profile, *stack, added);
+	return *stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static bool is_joined(const struct native_stack *native)
+{
+	return native->join == NATIVE_JOIN_EXACT || native->join == NATIVE_JOIN_PLUS_ONE;
+}
+
+int native_frames_push_run(struct native_frames *t, struct native_stack *native, struct profile *profile,
+			   uint32_t *stack)
+{
+	bool met = false;
+	int err = 0;
+
+	while (is_joined(native) && native->left && !met && !err) {
+		met = native->frames[native->left - 1] & PYBPF_NATIVE_FRAME_EVAL;
+		err = push(t, native, profile, stack);
+	}
+	return err;
+}
+
+int native_frames_push_rest(struct native_frames *t, struct native_stack *native, struct profile *profile,
+			    uint32_t *stack)
+{
+	int err = 0;
+
+	if (!is_joined(native)) {
+		uint32_t mark = profile_add_frame(profile, PROFILE_NOTE, "[native frames incomplete]", "",
+						  PROFILE_NO_LINE, PROFILE_NO_LINE);
+
+		*stack = mark == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, *stack, mark);
+		if (*stack == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	while (native->left && !err)
+		err = push(t, native, profile, stack);
+	return err;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Native frames of stacks: the files that they are in, the names of their functions, and where they stand between
+ * Python's frames.
+ */
+#ifndef SYMBOLS_NATIVE_FRAMES_H
+#define SYMBOLS_NATIVE_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "pybpf.h"
+
+struct native_frames;
+
+/* all: also show what the interpreter does to run Python's functions. Returns NULL without memory. */
+struct native_frames *native_frames_new(bool all);
+/* Accepts NULL. */
+void native_frames_free(struct native_frames *t);
+
+/* Adds a file, whose frames may come from now on. path: as it is mapped. Returns its number, or 0 without memory. */
+uint32_t native_frames_add_file(struct native_frames *t, const char *path);
+/* Says whether the file evaluates Python's frames, and of which address, as linked, pcs are counted from. */
+void native_frames_describe_file(struct native_frames *t, uint32_t file, bool is_interpreter, uint64_t base);
+
+/*
+ * Instructions whose names were asked for and are not there: fills pcs with at most max of one file, in order, and
+ * *file. Returns their number; 0: there are none.
+ */
+uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
+/* Gives a name to an instruction; "" for one that has none. */
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name);
+
+/* Called when the search for a process's native frames has ended where a mapping or a table was missing. */
+typedef void native_frames_on_gap(void *arg, uint64_t proc_id);
+void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg);
+
+/* The profile is another one now: frames have other numbers. */
+void native_frames_forget_profile(struct native_frames *t);
+
+/* How the native frames of a stack were joined with those of Python. */
+enum native_join {
+	NATIVE_JOIN_NONE,     /* there are none, or the search for them did not come to an end */
+	NATIVE_JOIN_EXACT,    /* as many runs of the evaluation loop as Python's frames say */
+	NATIVE_JOIN_PLUS_ONE, /* one more: the innermost one has no frame of Python's yet, or none any more */
+	NATIVE_JOIN_OTHER,    /* another number: only what Python's last function called is shown */
+	NATIVE_JOINS,
+};
+
+/* The native frames of one stack, while it is built from its root on. */
+struct native_stack {
+	const uint64_t *frames; /* leaf first */
+	uint32_t count;
+	uint32_t left; /* frames that are not in the stack yet */
+	enum native_join join;
+	bool is_whole;
+};
+
+/*
+ * Begins with the native frames of a stack, which lie behind its record, and whose Python frames have so many entries.
+ * Returns 0, or -ENOENT when names are missing, which are wanted from then on; last: what has no name by now gets none.
+ * -ENOMEM.
+ */
+int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event *event, const uint64_t *frames,
+			uint32_t entries, bool last, struct native_stack *out);
+
+/*
+ * Puts on top of *stack what called the next run of the evaluation loop, and that run. To be called before each Python
+ * frame that is an entry.
+ */
+int native_frames_push_run(struct native_frames *t, struct native_stack *native, struct profile *profile,
+			   uint32_t *stack);
+/* Puts the rest on top of *stack: what the last Python frame called, or, without one, all. */
+int native_frames_push_rest(struct native_frames *t, struct native_stack *native, struct profile *profile,
+			    uint32_t *stack);
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which native functions are how the interpreter runs Python's functions, and say no more than these. */
+#ifndef SYMBOLS_NATIVE_PLUMBING_H
+#define SYMBOLS_NATIVE_PLUMBING_H
+
+#include <stdbool.h>
+
+/* in_interpreter: the function is in the file that evaluates Python's frames. */
+bool native_is_plumbing(const char *name, bool in_interpreter);
+
+/* Cuts off what compilers put behind the name of a part of a function: .cold, .part.0, .constprop.1, .isra.2. */
+void native_cut_clone(char *name);
+
+#endif
