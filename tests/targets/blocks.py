@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 
+import rest
+
 NAMED = sys.version_info >= (3, 8)
 took = collections.defaultdict(list)
 ran = collections.defaultdict(list)  # on a CPU
@@ -120,7 +122,7 @@ def crowd():
 
 if __name__ == "__main__":
     kind = globals()[sys.argv[1]]
-    time.sleep(0.3)  # the profiler sees that asyncio was loaded
+    rest.wait_for_rest()  # the profiler sees that asyncio was loaded
     if kind in (loops, crowd):
         kind()
     else:

@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+import rest
+
 suspended = collections.Counter()
 
 
@@ -298,7 +300,7 @@ async def picture(seconds):
 
 if __name__ == "__main__":
     kind, length = sys.argv[1], float(sys.argv[2])
-    time.sleep(0.3)  # the profiler sees that asyncio was loaded
+    rest.wait_for_rest()  # the profiler sees that asyncio was loaded
     if kind == "loops":
         loops(length)
     elif "uvloop" in sys.argv:

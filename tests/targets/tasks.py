@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+import rest
+
 cpu = collections.Counter()
 NAMED = sys.version_info >= (3, 8)
 
@@ -264,7 +266,7 @@ def run_forked(seconds):
 
 if __name__ == "__main__":
     kind, seconds = sys.argv[1], float(sys.argv[2])
-    time.sleep(0.3)  # the profiler sees that asyncio was loaded
+    rest.wait_for_rest()  # the profiler sees that asyncio was loaded
     if kind == "python_task":
         run_python_task(seconds)
     elif kind in ("forked", "loops", "mangled"):

@@ -27,6 +27,7 @@ static int64_t read_entry(const struct eh_frame *section, uint64_t offset, struc
 	const uint8_t *begin = c.at;
 	uint64_t length;
 
+	memset(out, 0, sizeof(*out));
 	if (c.at == c.end)
 		return 0;
 	length = dwarf_read_unsigned(&c, 4);

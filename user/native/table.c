@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "native/cold.h"
 #include "native/eh_frame.h"
 #include "native/functions.h"
 
@@ -19,9 +20,10 @@ struct making {
 	struct eh_frame_function *functions;
 	size_t count, room;
 	struct native_table *table;
-	const struct native_ranges *loops; /* of the functions that evaluate Python's frames */
-	uint64_t end;                      /* of the functions so far */
-	uint32_t marks;                    /* of the function whose rows are made */
+	struct elf_file *elf;
+	struct native_ranges loops; /* of the functions that evaluate Python's frames */
+	uint64_t end;               /* of the functions so far */
+	uint32_t marks;             /* of the function whose rows are made */
 };
 
 static int note_function(void *arg, const struct eh_frame_function *function)
@@ -72,7 +74,7 @@ static int add_function(struct making *m, const struct eh_frame_function *functi
 	if (m->end && function->start - m->end >= PADDING_MAX)
 		err = push_row(t, m->end, PYBPF_NATIVE_NONE);
 	before = t->count;
-	m->marks = native_ranges_have(m->loops, function->start) ? PYBPF_RULE_EVAL : 0;
+	m->marks = native_ranges_have(&m->loops, function->start) ? PYBPF_RULE_EVAL : 0;
 	err = err ? err : eh_frame_rows(&m->section, function, take_row, m);
 	if (err == -EBADMSG) {
 		t->count = before;
@@ -91,6 +93,9 @@ static int make_rows(struct making *m)
 		err = 0;
 	if (m->count)
 		qsort(m->functions, m->count, sizeof(*m->functions), compare_starts);
+	/* A file that names its cold part has more than one range already. */
+	if (!err && m->loops.count == 1)
+		err = native_add_cold_part(m->elf, m->functions, m->count, &m->loops);
 	for (size_t i = 0; i < m->count && !err; i++)
 		err = add_function(m, &m->functions[i]);
 	return err || !m->end ? err : push_row(m->table, m->end, PYBPF_NATIVE_NONE);
@@ -112,8 +117,7 @@ static int find_base(struct elf_file *elf, uint64_t *base)
 
 int native_table_make(struct elf_file *elf, struct native_table *out)
 {
-	struct making m = {.table = out};
-	struct native_ranges loops = {.count = 0};
+	struct making m = {.elf = elf, .table = out};
 	struct elf_section section;
 	uint8_t *bytes = NULL;
 	ssize_t n;
@@ -131,15 +135,14 @@ int native_table_make(struct elf_file *elf, struct native_table *out)
 		return -ENOMEM;
 	n = elf_file_read(elf, section.addr, bytes, section.size);
 	m.section = (struct eh_frame){bytes, n < 0 ? 0 : (uint64_t)n, section.addr};
-	err = native_find_loops(elf, &loops);
-	m.loops = &loops;
-	out->has_loops = loops.count > 0;
+	err = native_find_loops(elf, &m.loops);
+	out->has_loops = m.loops.count > 0;
 	err = err ? err : make_rows(&m);
 	if (!err && !out->count)
 		err = -ENOENT;
 	if (err)
 		native_table_free(out);
-	free(loops.ranges);
+	free(m.loops.ranges);
 	free(m.functions);
 	free(bytes);
 	return err;
