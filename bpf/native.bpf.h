@@ -15,39 +15,38 @@
 const volatile bool cfg_native;
 
 /*
- * The pages of a file's table, by the file's number. User space sets the sizes of these maps. clang describes the types
- * of inner maps by their names alone.
+ * Tables and lists are in pages of chunks: an update of a map of maps waits for all programs that run, which would take
+ * longer for each file than its table. User space sets the sizes of these maps. clang describes the types of inner maps
+ * by their names alone.
  */
-struct native_pages {
+struct native_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_INNER_MAP);
-	__uint(max_entries, 1);
+	__uint(max_entries, PYBPF_NATIVE_CHUNK_PAGES);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct pybpf_native_page));
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct native_pages);
-} native_tables SEC(".maps");
-
-/* What a process has mapped, by its proc_id. */
-struct native_mapping_list {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_INNER_MAP);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct pybpf_native_mapping));
-};
+	__array(values, struct native_chunk);
+} native_chunks SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u64);
-	__array(values, struct native_mapping_list);
-} native_mappings SEC(".maps");
+	__type(value, struct pybpf_native_list);
+} native_lists SEC(".maps");
+
+static __always_inline const struct pybpf_native_page *native_page(__u32 number)
+{
+	__u32 chunk = number / PYBPF_NATIVE_CHUNK_PAGES, page = number % PYBPF_NATIVE_CHUNK_PAGES;
+	void *pages = bpf_map_lookup_elem(&native_chunks, &chunk);
+
+	return pages ? bpf_map_lookup_elem(pages, &page) : NULL;
+}
 
 /* What is known of an instruction: programs meet the same ones over and over. */
 struct native_memo {
@@ -61,16 +60,12 @@ struct native_memo {
 /* Working memory, one per CPU and context, as struct scratch. */
 struct native_scratch {
 	struct native_registers registers;
-	__u64 proc_id;
-	__u64 generation; /* of the process's list of mappings; 0: it has none yet */
+	struct pybpf_native_list list; /* of the process's mappings */
 	__u64 hash;
-	__u32 nr_mappings;
 	__u32 nr;
 	__u32 end;       /* enum pybpf_native_end */
 	__u32 exact;     /* the pc is that of an instruction, and not where a call returns to */
 	__u32 low, high; /* of a search: kept here, so that the verifier takes them for any numbers */
-	__u32 last_rule;
-	__u32 pad;
 	struct native_memo found;
 	__u64 frames[PYBPF_NATIVE_FRAMES];
 	struct native_memo memos[NATIVE_MEMOS];
@@ -95,19 +90,24 @@ static __always_inline struct native_scratch *native_scratch_get(enum pybpf_cont
 #define NATIVE_PAGE_STEPS    16
 #define NATIVE_ROW_STEPS     9
 
+/* Returns element i of the process's list. */
+static __always_inline const struct pybpf_native_mapping *native_mapping(const struct native_scratch *n, __u32 i)
+{
+	const struct pybpf_native_page *page = native_page(n->list.first + i / PYBPF_NATIVE_PAGE_MAPPINGS);
+
+	return page ? &page->mappings[i % PYBPF_NATIVE_PAGE_MAPPINGS] : NULL;
+}
+
 /* Sets n->low to the number of mappings that begin at the address or before it. */
 __noinline int native_count_mappings(struct native_scratch *n, __u64 address)
 {
-	void *list;
-
 	if (!n)
 		return 0;
-	list = bpf_map_lookup_elem(&native_mappings, &n->proc_id);
 	n->low = 0;
-	n->high = n->nr_mappings;
-	for (int i = 0; i < NATIVE_MAPPING_STEPS && list && n->low < n->high; i++) {
-		__u32 middle = n->low + (n->high - n->low) / 2, element = middle + 1;
-		const struct pybpf_native_mapping *m = bpf_map_lookup_elem(list, &element);
+	n->high = n->list.count;
+	for (int i = 0; i < NATIVE_MAPPING_STEPS && n->low < n->high; i++) {
+		__u32 middle = n->low + (n->high - n->low) / 2;
+		const struct pybpf_native_mapping *m = native_mapping(n, middle + 1);
 
 		if (!m)
 			break;
@@ -120,18 +120,15 @@ __noinline int native_count_mappings(struct native_scratch *n, __u64 address)
 }
 
 /* Sets n->low to the number of pages of a table that begin at the pc or before it. */
-__noinline int native_count_pages(struct native_scratch *n, __u32 file, __u32 pages, __u32 pc)
+__noinline int native_count_pages(struct native_scratch *n, __u32 first, __u32 pages, __u32 pc)
 {
-	void *table;
-
 	if (!n)
 		return 0;
-	table = bpf_map_lookup_elem(&native_tables, &file);
 	n->low = 0;
 	n->high = pages;
-	for (int i = 0; i < NATIVE_PAGE_STEPS && table && n->low < n->high; i++) {
+	for (int i = 0; i < NATIVE_PAGE_STEPS && n->low < n->high; i++) {
 		__u32 middle = n->low + (n->high - n->low) / 2;
-		const struct pybpf_native_page *page = bpf_map_lookup_elem(table, &middle);
+		const struct pybpf_native_page *page = native_page(first + middle);
 
 		if (!page)
 			break;
@@ -143,18 +140,13 @@ __noinline int native_count_pages(struct native_scratch *n, __u32 file, __u32 pa
 	return 0;
 }
 
-/* Finds the row of a pc in the page. Fills in n->found. */
-__noinline int native_find_row(struct native_scratch *n, __u32 file, __u32 index, __u32 pc)
+/* Finds the row of a pc in a page. Fills in n->found. Returns 0 when there is no such page. */
+__noinline int native_find_row(struct native_scratch *n, __u32 file, __u32 number, __u32 pc)
 {
-	const struct pybpf_native_page *page;
+	const struct pybpf_native_page *page = native_page(number);
 	__u32 low = 0;
-	void *table;
 
-	if (!n)
-		return 0;
-	table = bpf_map_lookup_elem(&native_tables, &file);
-	page = table ? bpf_map_lookup_elem(table, &index) : NULL;
-	if (!page)
+	if (!n || !page)
 		return 0;
 	/* The first row is not behind the pc: half of what is left is added as long as that holds. */
 	for (__u32 half = PYBPF_NATIVE_PAGE_ROWS / 2; half; half /= 2) {
@@ -182,32 +174,27 @@ static __always_inline int native_without_row(struct native_scratch *n, __u32 fi
 /* Finds the rule of an instruction in the process's files. Returns NOT_ASKED, or how the search ends. */
 __noinline int native_look_up(struct native_scratch *n, __u64 address)
 {
-	const struct pybpf_native_mapping *m = NULL;
-	__u32 element, file, pages, pc;
-	void *list;
+	const struct pybpf_native_mapping *m;
+	__u32 file, first, pages, pc;
 
 	if (!n)
 		return PYBPF_NATIVE_END_NO_MAPPING;
 	native_count_mappings(n, address);
-	element = n->low;
-	list = bpf_map_lookup_elem(&native_mappings, &n->proc_id);
-	if (list && element)
-		m = bpf_map_lookup_elem(list, &element);
-	if (!m || address >= m->end)
+	m = n->low ? native_mapping(n, n->low) : NULL;
+	if (!m || address - m->start >= m->size)
 		return native_without_row(n, 0, 0, PYBPF_NATIVE_END_NO_MAPPING);
 	file = m->file;
+	first = m->first;
 	pages = m->pages;
 	pc = (__u32)(address - m->bias);
 	n->found.file_pc = pc;
 	if (!pages)
 		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_ROW);
-	native_count_pages(n, file, pages, pc);
-	if (!n->low)
-		return native_without_row(n, file, pc,
-					  bpf_map_lookup_elem(&native_tables, &file) ? PYBPF_NATIVE_END_NO_ROW
-										     : PYBPF_NATIVE_END_NO_TABLE);
-	if (!native_find_row(n, file, n->low - 1, pc))
+	if (first == PYBPF_NATIVE_NO_PAGE)
 		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_TABLE);
+	native_count_pages(n, first, pages, pc);
+	if (!n->low || !native_find_row(n, file, first + n->low - 1, pc))
+		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_ROW);
 	return PYBPF_NATIVE_NOT_ASKED;
 }
 
@@ -224,7 +211,7 @@ static __always_inline bool native_is_sigreturn(__u64 pc)
 
 static __always_inline __u32 native_memo_place(const struct native_scratch *n, __u64 address)
 {
-	return (__u32)(walk_mix(n->generation, address) >> 32) & (NATIVE_MEMOS - 1);
+	return (__u32)(walk_mix(n->list.generation, address) >> 32) & (NATIVE_MEMOS - 1);
 }
 
 /* As native_look_up, for the instruction of the frame that has been reached; by the memo, if that knows it. */
@@ -235,12 +222,12 @@ static __always_inline int native_find_rule(struct native_scratch *n)
 	__u32 place = native_memo_place(n, address);
 	int end;
 
-	if (n->memos[place].pc == address && n->memos[place].generation == n->generation) {
+	if (n->memos[place].pc == address && n->memos[place].generation == n->list.generation) {
 		n->found = n->memos[place];
 		return PYBPF_NATIVE_NOT_ASKED;
 	}
 	n->found.pc = address;
-	n->found.generation = n->generation;
+	n->found.generation = n->list.generation;
 	end = native_look_up(n, address);
 	if (end == PYBPF_NATIVE_END_NO_ROW && native_is_sigreturn(n->registers.pc)) {
 		n->found.rule = PYBPF_NATIVE_SIGNAL;
@@ -280,32 +267,37 @@ static long native_loop(__u32 i, struct native_scratch **n)
 	return is_set(native_next(*n));
 }
 
+/*
+ * Finds the process's list. Returns 0 when there is none: the pages of one that was replaced meanwhile may be another's
+ * by now, and have another head.
+ */
+static __always_inline int native_find_list(struct native_scratch *n, __u64 proc_id)
+{
+	const struct pybpf_native_list *list = bpf_map_lookup_elem(&native_lists, &proc_id);
+	const struct pybpf_native_mapping *head;
+
+	if (!list)
+		return 0;
+	n->list = *list;
+	head = native_mapping(n, 0);
+	return head && head->start == n->list.generation;
+}
+
 /* Follows the callers from n->registers on. A global function, so that the verifier goes through it once. */
 __noinline int native_follow(__u32 context, __u64 proc_id)
 {
 	struct native_scratch *n = native_scratch_get(context);
-	const struct pybpf_native_mapping *head;
-	__u32 first = 0;
-	void *list;
 
 	if (!n)
 		return 0;
 	n->nr = 0;
 	n->hash = 0;
 	n->exact = 1;
-	n->proc_id = proc_id;
-	n->end = PYBPF_NATIVE_END_NO_REGISTERS;
-	if (!n->registers.pc)
-		return 0;
-	n->end = PYBPF_NATIVE_END_NO_MAPPINGS;
-	list = bpf_map_lookup_elem(&native_mappings, &proc_id);
-	head = list ? bpf_map_lookup_elem(list, &first) : NULL;
-	if (!head)
-		return 0;
-	n->generation = head->start;
-	n->nr_mappings = (__u32)head->end;
-	n->end = PYBPF_NATIVE_END_LIMIT;
-	bpf_loop(PYBPF_NATIVE_FRAMES + 1, native_loop, &n, 0);
+	n->end = n->registers.pc ? PYBPF_NATIVE_END_NO_MAPPINGS : PYBPF_NATIVE_END_NO_REGISTERS;
+	if (n->registers.pc && native_find_list(n, proc_id)) {
+		n->end = PYBPF_NATIVE_END_LIMIT;
+		bpf_loop(PYBPF_NATIVE_FRAMES + 1, native_loop, &n, 0);
+	}
 	n->hash = walk_mix(n->hash, n->end);
 	return 0;
 }

@@ -19,11 +19,42 @@ struct pybpf_native_row {
 	__u32 rule; /* PYBPF_RULE_... */
 };
 
-/* A table is an array of pages. Rows are in order; the last page is filled up with rows at PYBPF_NATIVE_NO_PC. */
+/* A table is a run of pages. Rows are in order; the last page is filled up with rows at PYBPF_NATIVE_NO_PC. */
 #define PYBPF_NATIVE_PAGE_ROWS 512
 #define PYBPF_NATIVE_NO_PC     0xffffffffu
+
+/*
+ * What a process has mapped is a run of pages, too, in order of addresses. Its first element is the head: start is the
+ * list's generation, which differs for all lists of a run.
+ */
+struct pybpf_native_mapping {
+	__u64 start;
+	__u64 bias;  /* an address less this is a row's pc */
+	__u32 size;  /* bytes from start on */
+	__u32 file;  /* number of the file; 0: bias is not known yet */
+	__u32 first; /* page of its table; PYBPF_NATIVE_NO_PAGE: it is not there yet */
+	__u32 pages; /* 0: it has no table, for good */
+};
+#define PYBPF_NATIVE_PAGE_MAPPINGS 128
+#define PYBPF_NATIVE_MAPPINGS_MAX  16383
+
 struct pybpf_native_page {
-	struct pybpf_native_row rows[PYBPF_NATIVE_PAGE_ROWS];
+	union {
+		struct pybpf_native_row rows[PYBPF_NATIVE_PAGE_ROWS];
+		struct pybpf_native_mapping mappings[PYBPF_NATIVE_PAGE_MAPPINGS];
+	};
+};
+_Static_assert(sizeof(struct pybpf_native_page) == 4096, "a page is filled by either");
+
+/* Pages are numbered through all chunks, which are made as they are needed. */
+#define PYBPF_NATIVE_CHUNK_PAGES 256
+#define PYBPF_NATIVE_NO_PAGE     0xffffffffu
+
+/* Where a process's list is; value of map native_lists, by proc_id. */
+struct pybpf_native_list {
+	__u64 generation;
+	__u32 first; /* page */
+	__u32 count; /* mappings, without the head */
 };
 
 /*
@@ -64,21 +95,6 @@ enum pybpf_native_bp {
 #define PYBPF_WIDE_BELOW(rule)     ((rule) >> PYBPF_WIDE_BP_SHIFT)
 #define PYBPF_WIDE_OFFSET_MAX      0x3ffff
 #define PYBPF_WIDE_BELOW_MAX       63
-
-/* What a process has mapped, in order of addresses. Element 0 of the map is the head. */
-struct pybpf_native_mapping {
-	__u64 start, end;
-	__u64 bias;  /* an address less this is a row's pc */
-	__u32 file;  /* number of the file; 0: bias is not known yet */
-	__u32 pages; /* of its table; 0: it has none, for good */
-};
-struct pybpf_native_mappings_head {
-	__u64 generation; /* differs for all lists of mappings in a run */
-	__u64 count;
-	__u64 unused[2];
-};
-_Static_assert(sizeof(struct pybpf_native_mapping) == sizeof(struct pybpf_native_mappings_head), "elements of a map");
-#define PYBPF_NATIVE_MAPPINGS_MAX 16384
 
 /* A frame: 8 bytes, many of them cross to user space. */
 #define PYBPF_NATIVE_FRAME(file, pc)   ((__u64)(file) << 32 | (__u32)(pc))

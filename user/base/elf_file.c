@@ -27,12 +27,24 @@
 #error "pybpf knows x86-64 and arm64"
 #endif
 
+static ssize_t read_memory(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
+{
+	uint64_t left = offset < elf->size ? elf->size - offset : 0;
+
+	if (size > left)
+		size = left;
+	memcpy(buf, elf->bytes + offset, size);
+	return (ssize_t)size;
+}
+
 ssize_t elf_read_at(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
 {
 	size_t done = 0;
 
 	if (offset > INT64_MAX - size)
 		return 0;
+	if (elf->bytes)
+		return read_memory(elf, offset, buf, size);
 	while (done < size) {
 		ssize_t n = pread(elf->fd, (char *)buf + done, size - done, offset + done);
 
@@ -160,10 +172,35 @@ static void read_dynamic(struct elf_file *elf)
 	}
 }
 
+/* Reads what all else is found by. The file is freed when that fails. */
+static int open_file(struct elf_file *elf, struct elf_file **out)
+{
+	const unsigned char *ident = elf->header.e_ident;
+	/* The 32-bit header is shorter: a tiny 32-bit file is foreign, not malformed. */
+	int err = elf_read_exactly(elf, 0, &elf->header, EI_NIDENT);
+
+	if (!err && memcmp(ident, ELFMAG, SELFMAG))
+		err = -ENOENT;
+	if (!err && (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB))
+		err = -ENOTSUP;
+	if (!err)
+		err = elf_read_exactly(elf, 0, &elf->header, sizeof(elf->header));
+	if (!err && elf->header.e_machine != ELF_MACHINE)
+		err = -ENOTSUP;
+	if (!err)
+		err = read_segments(elf);
+	if (err) {
+		elf_file_free(elf);
+		return err == -ENOENT ? -ENOEXEC : err;
+	}
+	read_dynamic(elf);
+	*out = elf;
+	return 0;
+}
+
 int elf_file_open(int fd, struct elf_file **out)
 {
-	struct elf_file *elf = NULL;
-	const unsigned char *ident;
+	struct elf_file *elf;
 	struct stat st;
 	int err;
 
@@ -177,31 +214,24 @@ int elf_file_open(int fd, struct elf_file **out)
 		return -ENOMEM;
 	elf->size = st.st_size;
 	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (elf->fd < 0) {
-		err = -errno;
-		goto fail;
-	}
-	/* The 32-bit header is shorter: a tiny 32-bit file is foreign, not malformed. */
-	ident = elf->header.e_ident;
-	err = elf_read_exactly(elf, 0, &elf->header, EI_NIDENT);
-	if (!err && memcmp(ident, ELFMAG, SELFMAG))
-		err = -ENOENT;
-	if (!err && (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB))
-		err = -ENOTSUP;
-	if (!err)
-		err = elf_read_exactly(elf, 0, &elf->header, sizeof(elf->header));
-	if (!err && elf->header.e_machine != ELF_MACHINE)
-		err = -ENOTSUP;
-	if (!err)
-		err = read_segments(elf);
-	if (err)
-		goto fail;
-	read_dynamic(elf);
-	*out = elf;
-	return 0;
-fail:
+	if (elf->fd >= 0)
+		return open_file(elf, out);
+	err = -errno;
 	elf_file_free(elf);
-	return err == -ENOENT ? -ENOEXEC : err;
+	return err;
+}
+
+int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out)
+{
+	struct elf_file *elf = calloc(1, sizeof(*elf));
+
+	*out = NULL;
+	if (!elf)
+		return -ENOMEM;
+	elf->fd = -1;
+	elf->bytes = bytes;
+	elf->size = size;
+	return open_file(elf, out);
 }
 
 void elf_file_free(struct elf_file *elf)

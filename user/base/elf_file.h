@@ -27,6 +27,8 @@ struct elf_section {
  * when the file is not ELF; -ENOTSUP when it is 32-bit or for another machine; other negative errno.
  */
 int elf_file_open(int fd, struct elf_file **out);
+/* As elf_file_open(), of a file that is in memory, which outlives *out. */
+int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out);
 void elf_file_free(struct elf_file *elf);
 
 /* Looks a defined symbol up in .dynsym, then in .symtab. Returns 0, or -ENOENT. */

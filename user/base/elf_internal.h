@@ -28,7 +28,8 @@ struct elf_dynamic {
 };
 
 struct elf_file {
-	int fd;
+	int fd;            /* -1: it is in memory */
+	const char *bytes; /* of such a file */
 	uint64_t size;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;

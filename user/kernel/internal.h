@@ -59,6 +59,8 @@ struct kernel {
 	int sampled_cpus;
 	uint32_t sets; /* the sets that samples use, in the encoding of struct pybpf_event */
 	int stats_fd;  /* -1: the programs' time is not measured */
+	int *chunks;   /* descriptors of the chunks of native frames' pages */
+	uint32_t nr_chunks;
 	struct pybpf_layout layouts[KERNEL_MAX_LAYOUTS];
 	uint32_t nr_layouts;
 };

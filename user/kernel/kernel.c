@@ -101,6 +101,9 @@ void kernel_free(struct kernel *k)
 	ring_buffer__free(k->events);
 	if (k->stats_fd >= 0)
 		close(k->stats_fd);
+	for (uint32_t i = 0; i < k->nr_chunks; i++)
+		close(k->chunks[i]);
+	free(k->chunks);
 	pybpf_bpf__destroy(k->skel);
 	free(k);
 }

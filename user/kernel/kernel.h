@@ -31,6 +31,7 @@ struct kernel_options {
 	bool times;             /* send the time of each sample */
 	bool kernel_stacks;     /* samples have their stack in the kernel */
 	bool native;            /* stacks have native frames, see kernel/native.h */
+	uint32_t native_chunks; /* most chunks of their pages */
 	bool waits;             /* keep the time of threads, see kernel/waits.h */
 	bool states;            /* keep the time of threads by state only, if the kernel can: see kernel_has_states() */
 	bool wait_detail;       /* with waits: say what each is for */

@@ -75,9 +75,9 @@ static int size_native(const struct kernel *k, uint32_t cpus)
 	const struct pybpf_bpf *skel = k->skel;
 	uint32_t scratches = cpus * (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH);
 	bool native = k->options.native;
-	int err = bpf_map__set_max_entries(skel->maps.native_tables, native ? KERNEL_NATIVE_FILES : 1);
+	int err = bpf_map__set_max_entries(skel->maps.native_chunks, native ? k->options.native_chunks : 1);
 
-	err = err ?: bpf_map__set_max_entries(skel->maps.native_mappings, native ? KERNEL_NATIVE_FILES : 1);
+	err = err ?: bpf_map__set_max_entries(skel->maps.native_lists, native ? KERNEL_NATIVE_LISTS : 1);
 	return err ?: bpf_map__set_max_entries(skel->maps.native_scratches, native ? scratches : 1);
 }
 
@@ -381,6 +381,9 @@ static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts
 	err = err ?: fill_bounces(k);
 	err = err ?: fill_filter(k->skel->maps.users, &k->options.users);
 	err = err ?: fill_filter(k->skel->maps.cgroups, &k->options.cgroups);
+	/* The first one before any program runs, which it would wait for. */
+	if (!err && k->options.native)
+		err = kernel_add_native_chunk(k);
 	if (err) {
 		pybpf_bpf__destroy(k->skel);
 		k->skel = NULL;

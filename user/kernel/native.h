@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The maps of native frames: tables of files, and what processes have mapped. Needs kernel_options.native. */
+/*
+ * The kernel side's memory of native frames: pages, in which tables of files and lists of mappings are, and where the
+ * list of each process is. Needs kernel_options.native.
+ */
 #ifndef KERNEL_NATIVE_H
 #define KERNEL_NATIVE_H
 
@@ -10,26 +13,24 @@
 
 struct kernel;
 
-/* Most files with a table, and most processes with a list, at one time. */
-#define KERNEL_NATIVE_FILES 16384
+/* Most processes with a list at one time. */
+#define KERNEL_NATIVE_LISTS 16384
+
+#define KERNEL_NATIVE_CHUNK_BYTES (PYBPF_NATIVE_CHUNK_PAGES * sizeof(struct pybpf_native_page))
 
 /*
- * Makes the map of a table of so many rows, which no program sees yet. Returns its descriptor, for the caller to close,
- * or negative errno.
+ * Makes one more chunk of pages; waits for the programs that run, some 10 ms. Returns 0, -E2BIG when there are as many
+ * as options.native_chunks says, or another negative errno.
  */
-int kernel_make_native_table(size_t rows);
-/* Puts rows into it; first: a multiple of PYBPF_NATIVE_PAGE_ROWS, as is count but for the last rows. */
-int kernel_fill_native_table(int table, size_t first, const struct pybpf_native_row *rows, size_t count);
-/* Hands the table to the programs, in place of an earlier one. Returns 0 or negative errno. */
-int kernel_put_native_table(struct kernel *k, uint32_t file, int table);
-void kernel_delete_native_table(struct kernel *k, uint32_t file);
-/* Returns the pages of a table with so many rows, and the bytes that they take. */
-uint32_t kernel_count_native_pages(size_t rows);
-#define KERNEL_NATIVE_PAGE_BYTES sizeof(struct pybpf_native_page)
+int kernel_add_native_chunk(struct kernel *k);
+/* Returns the number of chunks. */
+uint32_t kernel_count_native_chunks(const struct kernel *k);
 
-/* Hands a process's list of mappings, in order of their addresses, to the programs. Returns 0 or negative errno. */
-int kernel_put_native_mappings(struct kernel *k, uint64_t proc_id, uint64_t generation,
-			       const struct pybpf_native_mapping *mappings, size_t count);
-void kernel_delete_native_mappings(struct kernel *k, uint64_t proc_id);
+/* Writes one page, by its number. Returns 0 or negative errno. */
+int kernel_write_native_page(struct kernel *k, uint32_t page, const struct pybpf_native_page *content);
+
+/* Tells where a process's list is, in place of an earlier one. Returns 0 or negative errno. */
+int kernel_put_native_list(struct kernel *k, uint64_t proc_id, const struct pybpf_native_list *list);
+void kernel_delete_native_list(struct kernel *k, uint64_t proc_id);
 
 #endif

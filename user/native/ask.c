@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -44,23 +43,15 @@ static int note_vdso(const struct procfs_map *map, void *arg)
 	return 1;
 }
 
-/* The kernel's code is the same in all 64-bit processes: a copy of this one's is in no file, and read as one. */
-static int open_vdso(void)
+/* The kernel's code is the same in all 64-bit processes: it is read in this one's memory. */
+static int open_vdso(struct elf_file **out)
 {
-	const char *own = (const char *)getauxval(AT_SYSINFO_EHDR);
+	const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct procfs_map map;
-	int fd, err = 0;
 
 	if (!own || procfs_each_map(getpid(), note_vdso, &map) != 1)
 		return -ENOENT;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, own, map.end - map.start) != (ssize_t)(map.end - map.start))
-		err = -EIO;
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	return elf_file_open_memory(own, map.end - map.start, out);
 }
 
 static bool is_vdso(const struct native_mapped *mapped)
@@ -97,25 +88,26 @@ static int open_path(const struct native_mapped *mapped)
 	return fd;
 }
 
-/* Opens the file of a mapping, if it is still the same. Returns a descriptor or negative errno. */
-static int open_mapped(pid_t pid, const struct native_mapped *mapped)
+/* Opens the file of a mapping, if it is still the same. Returns 0 or negative errno. */
+static int open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf_file **out)
 {
 	struct native_identity now = mapped->file;
 	struct procfs_map map = map_of(mapped);
+	int fd, err = -ESTALE;
 	struct stat st;
-	int fd;
 
+	*out = NULL;
 	if (is_vdso(mapped))
-		return open_vdso();
+		return open_vdso(out);
 	fd = pid ? procfs_open_map(procfs_task(pid, NULL) ?: pid, &map) : open_path(mapped);
 	if (fd < 0)
 		return fd;
 	if (!fstat(fd, &st))
 		identify(&st, &now);
 	if (!memcmp(&now, &mapped->file, sizeof(now)))
-		return fd;
+		err = elf_file_open(fd, out);
 	close(fd);
-	return -ESTALE;
+	return err;
 }
 
 struct listing {
@@ -265,14 +257,10 @@ struct serving {
 static int make_table(struct serving *s, const struct native_source *source)
 {
 	struct elf_file *elf;
-	int fd = open_mapped(source->pid, &source->mapped), err;
+	int err = open_mapped(source->pid, &source->mapped, &elf);
 
 	native_table_free(&s->table);
 	s->is_there = false;
-	if (fd < 0)
-		return fd;
-	err = elf_file_open(fd, &elf);
-	close(fd);
 	if (err)
 		return err;
 	err = native_table_make(elf, &s->table);
@@ -359,12 +347,8 @@ _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question
 static int find_names(const struct names_question *q, struct native_named *named)
 {
 	struct elf_file *elf;
-	int fd = open_mapped(q->source.pid, &q->source.mapped), err;
+	int err = open_mapped(q->source.pid, &q->source.mapped, &elf);
 
-	if (fd < 0)
-		return fd;
-	err = elf_file_open(fd, &elf);
-	close(fd);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < q->count; i++)

@@ -197,8 +197,6 @@ static const struct rule rules[] = {
 	/* Set again after taking over another user's rights, which undoes it. */
 	{SYS_prctl, H, 0, ~0u, PR_SET_PDEATHSIG},
 	{SYS_getppid, H, 0, 0, 0},
-	/* The kernel's own code, [vdso], is read as a file. */
-	{SYS_memfd_create, H, 0, 0, 0},
 	{SYS_getpgid, S, 0, 0, 0},
 #ifdef SYS_getpgrp
 	{SYS_getpgrp, S, 0, 0, 0},

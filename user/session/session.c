@@ -32,6 +32,7 @@ static struct kernel *new_kernel(struct session *s)
 		.threads = options->threads,
 		.kernel_stacks = options->kernel_stacks,
 		.native = options->native != SESSION_NATIVE_NONE,
+		.native_chunks = (uint32_t)(options->native_memory >> 20),
 		.tasks = options->tasks,
 		.gil = options->gil,
 		.exception = options->exception,

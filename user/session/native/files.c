@@ -3,40 +3,30 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "kernel/native.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3
+/* Until pages that were given back can be used. */
+#define RETRY_S 1.1
 
-void native_files_init(struct native_files *f, struct kernel *kernel, struct native_frames *frames, uint64_t bytes_max)
+void native_files_init(struct native_files *f, struct native_pages *pages, struct native_frames *frames)
 {
 	memset(f, 0, sizeof(*f));
-	f->kernel = kernel;
+	f->pages = pages;
 	f->frames = frames;
-	f->bytes_max = bytes_max;
 	intern_init(&f->known, sizeof(struct native_known_file), sizeof(struct native_identity));
-}
-
-static void drop_table(struct native_known_file *file)
-{
-	if (file->table >= 0)
-		close(file->table);
-	file->table = -1;
 }
 
 void native_files_free(struct native_files *f)
 {
-	for (uint32_t i = 0; i < f->known.count; i++)
-		drop_table(native_files_at(f, i));
 	intern_free(&f->known);
 }
 
 uint32_t native_files_find(struct native_files *f, const struct native_source *source)
 {
-	const struct native_known_file fresh = {.id = source->mapped.file, .source = *source, .table = -1};
+	const struct native_known_file fresh = {.id = source->mapped.file, .source = *source};
 	struct native_known_file *file;
 	bool added = false;
 	uint32_t i = intern_add(&f->known, &fresh, &added);
@@ -49,43 +39,47 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 	/* Not while its rows are asked for: the same question is asked again until it has its answer. */
 	else if (file->state != NATIVE_FILE_WANTED || !file->source.pid)
 		file->source = *source;
-	/* Its place in memory was needed for others, and may be there by now. */
-	if (file->state == NATIVE_FILE_REFUSED && f->bytes < f->bytes_max)
+	/* There may be room by now. */
+	if (file->state == NATIVE_FILE_REFUSED && !file->users)
 		file->state = NATIVE_FILE_WANTED;
 	return i;
 }
 
-uint32_t native_files_next(const struct native_files *f)
+uint32_t native_files_next(const struct native_files *f, double now)
 {
 	for (uint32_t i = 0; i < f->known.count; i++) {
-		if (native_files_at(f, i)->state == NATIVE_FILE_WANTED)
+		const struct native_known_file *file = native_files_at(f, i);
+
+		if (file->state == NATIVE_FILE_WANTED && file->try_at <= now)
 			return i;
 	}
 	return INTERN_NONE;
 }
 
-static void forget_table(struct native_files *f, struct native_known_file *file)
+static void give_pages(struct native_files *f, struct native_known_file *file, double now)
 {
-	kernel_delete_native_table(f->kernel, file->number);
-	f->bytes -= file->pages * KERNEL_NATIVE_PAGE_BYTES;
-	f->rows -= file->about.nr_rows;
-	f->there--;
-	file->state = NATIVE_FILE_WANTED;
+	native_pages_give(f->pages, file->first, file->pages, now);
+	file->pages = 0;
 }
 
-/* Takes tables that no process uses away until there is room. Returns whether there is. */
-static bool make_room(struct native_files *f, uint64_t bytes)
+/* Takes tables that no process uses away. Returns whether there were any. */
+static bool make_room(struct native_files *f, double now)
 {
-	for (uint32_t i = 0; i < f->known.count && f->bytes + bytes > f->bytes_max; i++) {
+	bool made = false;
+
+	for (uint32_t i = 0; i < f->known.count; i++) {
 		struct native_known_file *file = native_files_at(f, i);
 
-		if (file->state == NATIVE_FILE_THERE && !file->users && !file->has_sharers && file->pages) {
-			forget_table(f, file);
-			/* It is made again when a process maps it. */
-			file->state = NATIVE_FILE_REFUSED;
-		}
+		if (file->state != NATIVE_FILE_THERE || file->users || file->has_sharers || !file->pages)
+			continue;
+		give_pages(f, file, now);
+		f->rows -= file->about.nr_rows;
+		f->there--;
+		/* It is made again when a process maps it. */
+		file->state = NATIVE_FILE_REFUSED;
+		made = true;
 	}
-	return f->bytes + bytes <= f->bytes_max;
+	return made;
 }
 
 /* Returns another file that is the same one elsewhere, as in several containers' file systems; NULL: there is none. */
@@ -105,14 +99,17 @@ static struct native_known_file *find_same(const struct native_files *f, const s
 
 static void end_making(struct native_known_file *file, enum native_file_state state)
 {
-	drop_table(file);
+	file->is_filled = false;
 	file->state = state;
 }
 
 /* The first answer about a file says what it is. */
-static void begin_table(struct native_files *f, struct native_known_file *file, const struct native_file *about)
+static void begin_table(struct native_files *f, struct native_known_file *file, const struct native_file *about,
+			double now)
 {
+	uint32_t pages = native_pages_of_rows(about->nr_rows);
 	struct native_known_file *same;
+	int err;
 
 	file->about = *about;
 	file->is_known = true;
@@ -121,9 +118,9 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 	same = find_same(f, file);
 	if (same) {
 		file->number = same->number;
+		file->first = same->first;
 		file->pages = same->pages;
-		same->has_sharers = true;
-		file->has_sharers = true;
+		same->has_sharers = file->has_sharers = true;
 		end_making(file, NATIVE_FILE_THERE);
 		return;
 	}
@@ -131,24 +128,33 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 		end_making(file, NATIVE_FILE_NONE);
 		return;
 	}
-	file->pages = kernel_count_native_pages(about->nr_rows);
-	if (make_room(f, file->pages * KERNEL_NATIVE_PAGE_BYTES))
-		file->table = kernel_make_native_table(about->nr_rows);
-	if (file->table >= 0)
+	err = native_pages_take(f->pages, pages, now, &file->first);
+	if (!err) {
+		file->pages = pages;
+		file->is_filled = true;
 		return;
+	}
+	/* The pages that are given back may be used a second later. */
+	if (err == -E2BIG && make_room(f, now)) {
+		file->try_at = now + RETRY_S;
+		return;
+	}
 	f->refused++;
-	log_debug("native frames: no room for the table of %s (%u pages)", file->source.mapped.path, file->pages);
+	log_debug("native frames: no room for the table of %s (%u pages): %s", file->source.mapped.path, pages,
+		  strerror(-err));
 	end_making(file, NATIVE_FILE_REFUSED);
 }
 
-static void fail(struct native_files *f, struct native_known_file *file, int err)
+static void fail(struct native_files *f, struct native_known_file *file, int err, double now)
 {
-	drop_table(file);
-	if (err == -ESTALE || err == -ESRCH || err == -ENOENT || ++file->tries >= TRIES_MAX) {
-		f->unreadable++;
-		file->state = NATIVE_FILE_UNREADABLE;
-		log_debug("native frames: no table of %s: %s", file->source.mapped.path, helper_describe_error(err));
-	}
+	if (file->is_filled)
+		give_pages(f, file, now);
+	file->is_filled = false;
+	if (err != -ESTALE && err != -ESRCH && err != -ENOENT && ++file->tries < TRIES_MAX)
+		return;
+	f->unreadable++;
+	file->state = NATIVE_FILE_UNREADABLE;
+	log_debug("native frames: no table of %s: %s", file->source.mapped.path, helper_describe_error(err));
 }
 
 static int add_rows(struct native_files *f, struct native_known_file *file, const struct native_rows *rows)
@@ -158,33 +164,30 @@ static int add_rows(struct native_files *f, struct native_known_file *file, cons
 	if (rows->file.nr_rows != file->about.nr_rows || file->rows_done + rows->count > rows->file.nr_rows ||
 	    !rows->count)
 		return -EPROTO;
-	err = kernel_fill_native_table(file->table, file->rows_done, rows->rows, rows->count);
+	err = native_pages_write_rows(f->pages, file->first + native_pages_of_rows(file->rows_done), rows->rows,
+				      rows->count);
 	file->rows_done += rows->count;
 	if (err || file->rows_done < file->about.nr_rows)
 		return err;
-	err = kernel_put_native_table(f->kernel, file->number, file->table);
-	if (err)
-		return err;
 	end_making(file, NATIVE_FILE_THERE);
-	f->bytes += file->pages * KERNEL_NATIVE_PAGE_BYTES;
 	f->rows += file->about.nr_rows;
 	f->there++;
 	return 0;
 }
 
-int native_files_make(struct native_files *f, uint32_t index, struct native_rows *room)
+int native_files_make(struct native_files *f, uint32_t index, double now, struct native_rows *room)
 {
 	struct native_known_file *file = native_files_at(f, index);
-	int err = native_ask_rows(&file->source, file->table >= 0 ? file->rows_done : 0, room);
+	int err = native_ask_rows(&file->source, file->is_filled ? file->rows_done : 0, room);
 
 	if (err == -EINPROGRESS)
 		return err;
-	if (!err && file->table < 0)
-		begin_table(f, file, &room->file);
-	if (!err && file->table >= 0)
+	if (!err && !file->is_filled)
+		begin_table(f, file, &room->file, now);
+	if (!err && file->is_filled)
 		err = add_rows(f, file, room);
 	if (err)
-		fail(f, file, err);
+		fail(f, file, err, now);
 	return 0;
 }
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/intern.h"
-#include "kernel/kernel.h"
 #include "native/ask.h"
+#include "session/native/pages.h"
 #include "symbols/native_frames.h"
 
 enum native_file_state {
@@ -27,24 +27,24 @@ struct native_known_file {
 	bool is_known;    /* about is filled in */
 	bool has_sharers; /* another file stands for the same table */
 	struct native_file about;
-	uint32_t pages;
+	uint32_t first, pages;       /* of its table; pages 0: it has none */
 	struct native_source source; /* of the process that was seen last with it */
 	uint32_t users;              /* processes that map it */
-	int table;                   /* being filled: descriptor of its map; else -1 */
+	bool is_filled;              /* its pages are being filled */
 	uint64_t rows_done;
 	unsigned tries;
+	double try_at; /* CLOCK_MONOTONIC seconds: not before this */
 };
 
 struct native_files {
-	struct kernel *kernel;
+	struct native_pages *pages;
 	struct native_frames *frames;
-	struct intern known;       /* struct native_known_file */
-	uint64_t bytes, bytes_max; /* of tables in the kernel */
+	struct intern known; /* struct native_known_file */
 	uint32_t there;
 	uint64_t rows, refused, unreadable;
 };
 
-void native_files_init(struct native_files *f, struct kernel *kernel, struct native_frames *frames, uint64_t bytes_max);
+void native_files_init(struct native_files *f, struct native_pages *pages, struct native_frames *frames);
 void native_files_free(struct native_files *f);
 
 /* Finds or adds the file of a process's mapping. Returns its index, or INTERN_NONE without memory. */
@@ -54,13 +54,13 @@ static inline struct native_known_file *native_files_at(const struct native_file
 	return intern_item(&f->known, index);
 }
 
-/* Returns the index of a file whose table is to be made, or INTERN_NONE. */
-uint32_t native_files_next(const struct native_files *f);
+/* Returns the index of a file whose table is to be made, or INTERN_NONE. now: CLOCK_MONOTONIC seconds. */
+uint32_t native_files_next(const struct native_files *f, double now);
 /*
  * Asks for the next rows of such a file. Returns 0 when something has been done, or -EINPROGRESS. *room: memory for an
- * answer.
+ * answer. now: CLOCK_MONOTONIC seconds.
  */
-int native_files_make(struct native_files *f, uint32_t index, struct native_rows *room);
+int native_files_make(struct native_files *f, uint32_t index, double now, struct native_rows *room);
 
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);

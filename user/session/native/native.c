@@ -18,6 +18,7 @@
 #include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/native/files.h"
+#include "session/native/pages.h"
 
 /* Seconds from one look at a process's mappings to the next: from the least, twice as long as nothing changes. */
 #define PAUSE_LEAST_S 0.05
@@ -43,6 +44,7 @@ struct mapper {
 	double pause;
 	struct mapping *mappings;
 	uint32_t count, left_out;
+	struct pybpf_native_list shown; /* count 0: none is */
 };
 
 enum job {
@@ -60,6 +62,7 @@ union answer {
 
 struct session_native_state {
 	struct native_frames *frames;
+	struct native_pages pages;
 	struct native_files files;
 	struct intern mappers; /* struct mapper */
 	uint64_t generation;
@@ -100,6 +103,7 @@ static void release(struct session *s)
 		free(((struct mapper *)intern_item(&n->mappers, i))->mappings);
 	intern_free(&n->mappers);
 	native_files_free(&n->files);
+	native_pages_free(&n->pages);
 	native_frames_free(n->frames);
 	free(n->answer);
 	free(n);
@@ -118,7 +122,8 @@ static int make_state(struct session *s)
 	n->frames = native_frames_new(s->options.native == SESSION_NATIVE_ALL);
 	if (!n->answer || !n->frames)
 		return -ENOMEM;
-	native_files_init(&n->files, s->kernel, n->frames, s->options.native_memory);
+	native_pages_init(&n->pages, s->kernel);
+	native_files_init(&n->files, &n->pages, n->frames);
 	native_frames_set_on_gap(n->frames, on_gap, n);
 	return 0;
 }
@@ -180,7 +185,7 @@ static bool choose_job(struct session_native_state *n, double now)
 		n->job_proc_id = mapper->proc_id;
 		return true;
 	}
-	n->job_file = native_files_next(&n->files);
+	n->job_file = native_files_next(&n->files, now);
 	if (n->job_file != INTERN_NONE) {
 		n->job = JOB_ROWS;
 		return true;
@@ -273,9 +278,9 @@ static void note_users(struct session_native_state *n, uint32_t file)
 	}
 }
 
-static int make_table(struct session_native_state *n)
+static int make_table(struct session_native_state *n, double now)
 {
-	int err = native_files_make(&n->files, n->job_file, &n->answer->rows);
+	int err = native_files_make(&n->files, n->job_file, now, &n->answer->rows);
 
 	if (!err && native_files_at(&n->files, n->job_file)->state != NATIVE_FILE_WANTED)
 		note_users(n, n->job_file);
@@ -305,7 +310,7 @@ static int work_on_job(struct session *s, double now)
 {
 	struct session_native_state *n = s->native;
 	int err = n->job == JOB_MAPPINGS ? look_at_mappings(n, now)
-		  : n->job == JOB_ROWS   ? make_table(n)
+		  : n->job == JOB_ROWS   ? make_table(n, now)
 					 : find_names(s);
 
 	if (err != -EINPROGRESS)
@@ -328,7 +333,10 @@ static int compare_mappings(const void *a, const void *b)
 /* Says where the code of the mapping is in its file. */
 static void place(const struct native_known_file *file, const struct mapping *mapping, struct pybpf_native_mapping *out)
 {
-	*out = (struct pybpf_native_mapping){.start = mapping->start, .end = mapping->end};
+	uint64_t size = mapping->end - mapping->start;
+
+	*out = (struct pybpf_native_mapping){.start = mapping->start, .first = PYBPF_NATIVE_NO_PAGE};
+	out->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 	for (uint32_t i = 0; file->is_known && i < file->about.nr_segments; i++) {
 		const struct native_segment *segment = &file->about.segments[i];
 
@@ -340,29 +348,62 @@ static void place(const struct native_known_file *file, const struct mapping *ma
 	}
 	if (file->state == NATIVE_FILE_WANTED)
 		out->pages = 1;
-	else if (file->state == NATIVE_FILE_THERE && out->file)
-		out->pages = file->pages;
+	if (file->state != NATIVE_FILE_THERE || !out->file)
+		return;
+	out->first = file->first;
+	out->pages = file->pages;
 }
 
-static void show(struct session *s, struct mapper *mapper)
+/* Takes the list of a process from the programs. */
+static void hide(struct session_native_state *n, struct mapper *mapper, double now)
+{
+	if (mapper->shown.count)
+		native_pages_give(&n->pages, mapper->shown.first, native_pages_of_mappings(mapper->shown.count), now);
+	mapper->shown.count = 0;
+}
+
+/* Returns 0 or negative errno. */
+static int show_list(struct session *s, struct mapper *mapper, const struct pybpf_native_mapping *list, double now)
 {
 	struct session_native_state *n = s->native;
+	struct pybpf_native_list shown = {.generation = ++n->generation, .count = mapper->count};
+	uint32_t pages = native_pages_of_mappings(mapper->count);
+	int err = native_pages_take(&n->pages, pages, now, &shown.first);
+
+	if (err)
+		return err;
+	err = native_pages_write_mappings(&n->pages, shown.first, shown.generation, list, mapper->count);
+	err = err ? err : kernel_put_native_list(s->kernel, mapper->proc_id, &shown);
+	if (err) {
+		native_pages_give(&n->pages, shown.first, pages, now);
+		return err;
+	}
+	hide(n, mapper, now);
+	mapper->shown = shown;
+	return 0;
+}
+
+static void show(struct session *s, struct mapper *mapper, double now)
+{
+	const struct session_native_state *n = s->native;
 	struct pybpf_native_mapping *list = calloc(mapper->count + 1u, sizeof(*list));
 	int err;
 
-	if (!list)
+	mapper->is_unshown = false;
+	if (!list || !mapper->count) {
+		free(list);
 		return;
+	}
 	for (uint32_t i = 0; i < mapper->count; i++)
 		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
 	qsort(list, mapper->count, sizeof(*list), compare_mappings);
-	err = kernel_put_native_mappings(s->kernel, mapper->proc_id, ++n->generation, list, mapper->count);
+	err = show_list(s, mapper, list, now);
 	if (err)
 		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
-	mapper->is_unshown = false;
 	free(list);
 }
 
-static void show_changed(struct session *s)
+static void show_changed(struct session *s, double now)
 {
 	const struct session_native_state *n = s->native;
 
@@ -370,7 +411,7 @@ static void show_changed(struct session *s)
 		struct mapper *mapper = intern_item(&n->mappers, i);
 
 		if (mapper->is_unshown)
-			show(s, mapper);
+			show(s, mapper, now);
 	}
 }
 
@@ -388,7 +429,7 @@ static bool work_until(struct session *s, double until)
 			work_on_job(s, now);
 		now = clock_s(CLOCK_MONOTONIC);
 	}
-	show_changed(s);
+	show_changed(s, now);
 	n->worked_s += now - begin;
 	return more;
 }
@@ -420,8 +461,9 @@ static void forget_process(struct session *s, uint64_t proc_id)
 
 	if (i == INTERN_NONE)
 		return;
+	kernel_delete_native_list(s->kernel, proc_id);
+	hide(n, intern_item(&n->mappers, i), clock_s(CLOCK_MONOTONIC));
 	forget_mappings(n, intern_item(&n->mappers, i));
-	kernel_delete_native_mappings(s->kernel, proc_id);
 	intern_remove(&n->mappers, i);
 }
 
@@ -453,7 +495,7 @@ static void tell(const struct session *s, struct session_account *account)
 	a->is_there = true;
 	a->files = n->files.there;
 	a->rows = n->files.rows;
-	a->bytes = n->files.bytes;
+	a->bytes = kernel_count_native_chunks(s->kernel) * KERNEL_NATIVE_CHUNK_BYTES;
 	a->refused_files = n->files.refused;
 	a->unreadable_files = n->files.unreadable;
 	a->table_s = n->worked_s;

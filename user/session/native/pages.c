@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/native/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "kernel/native.h"
+
+/* Programs read for less than a millisecond, on a machine that is not stopped meanwhile. */
+#define STILL_READ_S 1.0
+
+void native_pages_init(struct native_pages *p, struct kernel *kernel)
+{
+	memset(p, 0, sizeof(*p));
+	p->kernel = kernel;
+	native_pages_give(p, 0, kernel_count_native_chunks(kernel) * PYBPF_NATIVE_CHUNK_PAGES, -STILL_READ_S);
+	p->used = 0;
+}
+
+void native_pages_free(struct native_pages *p)
+{
+	free(p->runs);
+}
+
+static void remove_run(struct native_pages *p, size_t i)
+{
+	memmove(&p->runs[i], &p->runs[i + 1], (p->nr_runs - i - 1) * sizeof(p->runs[0]));
+	p->nr_runs--;
+}
+
+/* Makes run i and the next one into one, if they lie beside each other. */
+static void join(struct native_pages *p, size_t i)
+{
+	struct native_run *run = &p->runs[i], *next = run + 1;
+
+	if (i + 1 >= p->nr_runs || run->first + run->count != next->first)
+		return;
+	run->count += next->count;
+	if (next->free_at > run->free_at)
+		run->free_at = next->free_at;
+	remove_run(p, i + 1);
+}
+
+/* A run that finds no memory to be kept is lost. */
+static void add_run(struct native_pages *p, const struct native_run *run)
+{
+	size_t i = 0;
+
+	if (!run->count || array_reserve(&p->runs, &p->room, p->nr_runs + 1, sizeof(*p->runs)))
+		return;
+	while (i < p->nr_runs && p->runs[i].first < run->first)
+		i++;
+	memmove(&p->runs[i + 1], &p->runs[i], (p->nr_runs - i) * sizeof(p->runs[0]));
+	p->runs[i] = *run;
+	p->nr_runs++;
+	join(p, i);
+	if (i)
+		join(p, i - 1);
+}
+
+void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now)
+{
+	const struct native_run run = {first, count, now + STILL_READ_S};
+
+	add_run(p, &run);
+	p->used -= count;
+}
+
+static int take_free(struct native_pages *p, uint32_t count, double now, uint32_t *first)
+{
+	for (size_t i = 0; i < p->nr_runs; i++) {
+		struct native_run *run = &p->runs[i];
+
+		if (run->count < count || run->free_at > now)
+			continue;
+		*first = run->first;
+		run->first += count;
+		run->count -= count;
+		if (!run->count)
+			remove_run(p, i);
+		p->used += count;
+		return 0;
+	}
+	return -E2BIG;
+}
+
+int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32_t *first)
+{
+	int err = take_free(p, count, now, first);
+
+	while (err == -E2BIG) {
+		struct native_run more = {kernel_count_native_chunks(p->kernel) * PYBPF_NATIVE_CHUNK_PAGES,
+					  PYBPF_NATIVE_CHUNK_PAGES, now};
+
+		err = kernel_add_native_chunk(p->kernel);
+		if (err)
+			return err;
+		add_run(p, &more);
+		err = take_free(p, count, now, first);
+	}
+	return err;
+}
+
+uint32_t native_pages_of_rows(uint64_t rows)
+{
+	return (uint32_t)((rows + PYBPF_NATIVE_PAGE_ROWS - 1) / PYBPF_NATIVE_PAGE_ROWS);
+}
+
+uint32_t native_pages_of_mappings(size_t mappings)
+{
+	return (uint32_t)(mappings / PYBPF_NATIVE_PAGE_MAPPINGS) + 1;
+}
+
+int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct pybpf_native_row *rows, size_t count)
+{
+	struct pybpf_native_page page;
+	int err = 0;
+
+	for (size_t at = 0; at < count && !err; at += PYBPF_NATIVE_PAGE_ROWS) {
+		size_t left = count - at, whole = left < PYBPF_NATIVE_PAGE_ROWS ? left : PYBPF_NATIVE_PAGE_ROWS;
+
+		memcpy(page.rows, rows + at, whole * sizeof(*rows));
+		for (size_t i = whole; i < PYBPF_NATIVE_PAGE_ROWS; i++)
+			page.rows[i] = (struct pybpf_native_row){PYBPF_NATIVE_NO_PC, PYBPF_NATIVE_NONE};
+		err = kernel_write_native_page(p->kernel, first++, &page);
+	}
+	return err;
+}
+
+int native_pages_write_mappings(struct native_pages *p, uint32_t first, uint64_t generation,
+				const struct pybpf_native_mapping *mappings, size_t count)
+{
+	struct pybpf_native_page page = {.mappings = {{.start = generation}}};
+	size_t in_page = 1;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		if (in_page == PYBPF_NATIVE_PAGE_MAPPINGS) {
+			err = kernel_write_native_page(p->kernel, first++, &page);
+			in_page = 0;
+		}
+		page.mappings[in_page++] = mappings[i];
+	}
+	return err ? err : kernel_write_native_page(p->kernel, first, &page);
+}

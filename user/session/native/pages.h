@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Runs of the kernel side's pages: which are free, and which programs may still read. */
+#ifndef SESSION_NATIVE_PAGES_H
+#define SESSION_NATIVE_PAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pybpf_native.h"
+
+struct kernel;
+
+struct native_run {
+	uint32_t first, count;
+	double free_at; /* CLOCK_MONOTONIC seconds: not to be used before */
+};
+
+struct native_pages {
+	struct kernel *kernel;
+	struct native_run *runs; /* in order of first; neighbours that are free are one */
+	size_t nr_runs, room;
+	uint64_t used; /* pages */
+};
+
+void native_pages_init(struct native_pages *p, struct kernel *kernel);
+void native_pages_free(struct native_pages *p);
+
+/* Takes a run. now: CLOCK_MONOTONIC seconds. Returns 0, -E2BIG when there is no room, or another negative errno. */
+int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32_t *first);
+/* Gives it back: a program that has read where it is may read it for some microseconds more. */
+void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now);
+
+/* Returns the pages of so many rows; of so many mappings and their head. */
+uint32_t native_pages_of_rows(uint64_t rows);
+uint32_t native_pages_of_mappings(size_t mappings);
+
+/* Writes rows from a page on, whose first is a page's first. Returns 0 or negative errno. */
+int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct pybpf_native_row *rows, size_t count);
+/* Writes a list with its head. Returns 0 or negative errno. */
+int native_pages_write_mappings(struct native_pages *p, uint32_t first, uint64_t generation,
+				const struct pybpf_native_mapping *mappings, size_t count);
+
+#endif
