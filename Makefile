@@ -203,7 +203,7 @@ $(BUILD)/beat: tests/targets/beat.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -o $@ $<
 
-$(BUILD)/native.so: tests/targets/native.c
+$(BUILD)/native.so $(BUILD)/native_calls.so: $(BUILD)/%.so: tests/targets/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(WARN) -D_GNU_SOURCE -shared -fPIC -o $@ $< -pthread -ldl
 
@@ -370,7 +370,7 @@ fuzz-programs: $(FUZZ_BIN)
 
 replay-programs: $(REPLAY_BIN)
 
-test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/linecheck \
+test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
 	$(BUILD)/walker \
 	$(BUILD)/pybpf-san $(BUILD)/pybpf-static

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of tests/targets/native.c, as each Python sees it."""
+"""The libraries of tests/targets/native*.c, as each Python sees them."""
 
 import hashlib
 import os
@@ -11,20 +11,21 @@ from pathlib import Path
 import harness
 import pythons
 
-LIBRARY = harness.TOP / "build" / "native.so"
+BUILD = harness.TOP / "build"
 
 
-def library(interpreter):
+def library(interpreter, name="native"):
     """Its path, for a Python that may live in another root file system."""
-    assert LIBRARY.exists(), "there is no %s: run make test-programs" % LIBRARY
+    made = BUILD / (name + ".so")
+    assert made.exists(), "there is no %s: run make test-programs" % made
     if not interpreter.root:
-        return str(LIBRARY)
-    place = "/%s/native-%s.so" % (pythons.ROOT_TARGETS, hashlib.sha256(LIBRARY.read_bytes()).hexdigest()[:16])
+        return str(made)
+    place = "/%s/%s-%s.so" % (pythons.ROOT_TARGETS, name, hashlib.sha256(made.read_bytes()).hexdigest()[:16])
     path = Path(interpreter.root + place)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as copy:
-            shutil.copyfile(LIBRARY, copy.name)
+            shutil.copyfile(made, copy.name)
         os.chmod(copy.name, 0o755)
         os.rename(copy.name, path)
     return place

@@ -269,7 +269,7 @@ static void write_text(const struct native_frames *t, const struct instruction *
 	if (one->name)
 		snprintf(text, TEXT_MAX, "%s", one->name);
 	else if (!file)
-		snprintf(text, TEXT_MAX, "[code in no file]");
+		snprintf(text, TEXT_MAX, "[unknown code]");
 	else if (file->is_interpreter)
 		snprintf(text, TEXT_MAX, "[CPython]");
 	else if (file->is_kernels)

@@ -49,6 +49,7 @@ static const char *const in_interpreter[] = {
 	"wrapperdescr_raw_call",
 	"wrap_*",
 	"slot_*",
+	"_Py_slot_*",
 	"vectorcall_*",
 	"lookup_maybe_method",
 	"call_method*",

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--native: functions of C between Python's, of a program whose chains are known; and what it says where they are not."""
+
+import collections
+import json
+import os
+import subprocess
+
+import pytest
+
+import harness
+import native
+import pythons
+from harness import pybpf
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+INTERPRETERS = pythons.interpreters()
+every_python = pytest.mark.parametrize("python", INTERPRETERS, ids=lambda item: item.name)
+RATE = 499
+INCOMPLETE = "[native frames incomplete]"
+# Until tables are there: mappings are read, and each file.
+BEGIN_S = 0.5
+
+
+def has_frames(python):
+    """Debian's musl, and what is linked with it, tells nothing of its frames."""
+    return "musl" not in python.name
+
+
+def calls(python, *options, seconds=2):
+    """(Run, chains) of native_calls.py."""
+    why = native.why_not(python)
+    if why:
+        pytest.skip("%s: %s" % (python.name, why))
+    with harness.target(python, "native_calls.py", native.library(python, "native_calls"), "300") as target:
+        return harness.record(target.pid, *options, seconds=seconds, rate=RATE), target.says["chains"]
+
+
+def own(stack, chains):
+    """From the function that is called by main() on: Python's functions and those of the library."""
+    names = [frame.name.rpartition(".")[2] for frame in stack]
+    names = names[names.index("main") + 1 :] if "main" in names else []
+    known = {name for chain in chains.values() for name in chain} | set(chains)
+    return [name for name in names if name in known]
+
+
+def is_prefix(part, whole):
+    return whole[: len(part)] == part
+
+
+@every_python
+def test_chains_that_are_known(python):
+    """Each stack is a part of a chain from its begin on, and each chain is met to its end."""
+    run, chains = calls(python, "--native")
+    met, whole, samples = collections.Counter(), 0, 0
+    for stack, count in run.stacks():
+        samples += count
+        if any(frame.text == INCOMPLETE for frame in stack):
+            continue
+        whole += count
+        names = own(stack, chains)
+        if names:
+            assert names[0] in chains, harness.show(stack)
+            assert is_prefix(names[1:], chains[names[0]]), harness.show(stack)
+            met[names[0], len(names) == 1 + len(chains[names[0]])] += count
+    ends = run.stats["native"]
+    if not has_frames(python):
+        assert not whole and ends["no_row"] > 0, ends
+        return
+    assert whole >= samples - RATE * BEGIN_S, (whole, samples, ends)
+    for name in chains:
+        assert met[name, True] > 5 * met[name, False], (name, met)
+    assert ends["not_joined"] == 0 and ends["joined"] > ends["joined_plus_one"], ends
+    # A thread that ends has no memory any more; the first instructions of nc_aligned() find its frame by r10.
+    assert ends["no_row"] == ends["stuck"] == 0 and ends["fault"] + ends["register"] <= 0.01 * samples, ends
+
+
+@every_python
+def test_pythons_frames_are_those_without_it(python):
+    run, chains = calls(python, "--native", seconds=1)
+    for stack, _ in run.stacks():
+        names = [frame.name for frame in stack if frame.file.endswith(".py")]
+        assert names[:2] == ["<module>", "main"] or names == ["<module>"], harness.show(stack)
+        assert len(names) < 3 or names[2] in chains or names[2] == "threads", harness.show(stack)
+    without, _ = calls(python, seconds=1)
+    assert not any(frame.name.startswith("nc_") for stack, _ in without.stacks() for frame in stack)
+
+
+def test_threads_without_python():
+    run, _ = calls(harness.default_python(), "--native")
+    chains = collections.Counter()
+    for stack, count in run.rows():
+        chains[tuple(frame.name for frame in stack if frame.name.startswith("nc_"))] += count
+    whole = chains["nc_outer", "nc_middle", "nc_inner", "nc_burn"]
+    assert whole > 20 and whole > 0.8 * sum(chains.values()), chains
+
+
+def test_all_shows_the_interpreter():
+    python = harness.default_python()
+    run, _ = calls(python, "--native=all", seconds=2)
+    loop = "_PyEval_EvalFrameDefault"
+    shown = sum(count for stack, count in run.stacks() if any(frame.name == loop for frame in stack))
+    assert shown > 0.5 * sum(count for _, count in run.stacks())
+    run, _ = calls(python, "--native", seconds=1)
+    assert not any(frame.name == loop for stack, _ in run.stacks() for frame in stack)
+
+
+def test_waits_have_native_frames():
+    """The function of C that waits is between Python's function and what it waits for."""
+    script = "import ctypes, time\nctypes.CDLL(None).usleep.argtypes = [ctypes.c_uint]\n" \
+             "for _ in range(20): ctypes.CDLL(None).usleep(100000)"
+    argv = [harness.default_python().argv[0], "-c", script]
+    run = pybpf("--mode=wall", "--native", "-q", "--", *argv)
+    assert run.code == 0, run.err
+    slept = collections.Counter()
+    for stack, us in run.stacks():
+        if stack[-1].text == "[sleep]":
+            slept["usleep" in [frame.name for frame in stack]] += us
+    assert slept[True] > 1.2e6, slept
+
+
+def test_a_library_that_is_loaded_later(tmp_path):
+    """Its table is made when it is met."""
+    python = harness.default_python()
+    script = tmp_path / "late.py"
+    script.write_text(
+        "import ctypes, sys, time\nend = time.time() + 1\nwhile time.time() < end: sum(range(1000))\n"
+        "late = ctypes.CDLL(sys.argv[1])\nfor _ in range(30): late.nc_outer(50)\n"
+    )
+    run = pybpf("--native", "-q", "-F", RATE, "--", python.argv[0], script, native.library(python, "native_calls"))
+    found = collections.Counter()
+    for stack, count in run.stacks():
+        names = [frame.name for frame in stack]
+        if "nc_burn" in names or INCOMPLETE in names:
+            found[names[-4:] == ["nc_outer", "nc_middle", "nc_inner", "nc_burn"]] += count
+    assert found[True] > 0.7 * sum(found.values()) and found[True] > 300, found
+
+
+def test_no_room():
+    """Tables that do not fit are told, and Python's stacks are as they were."""
+    run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)
+    assert run.stats["native"]["bytes"] <= 1 << 20
+    assert run.stats["samples"]["python"] > 0
+
+
+def test_kernels_that_cannot():
+    run = pybpf("--native", "--without-kernel-feature=bpf_loop", "-p", os.getpid(), "-d", 0.3)
+    assert run.code != 0 and run.out == ""
+    assert "--native needs Linux 5.17" in harness.one_sentence(run.err)
+
+
+@pytest.mark.parametrize("words, said", [(["--native=some"], "it takes all"), (["--native-memory", "0"], "0")])
+def test_bad_input(words, said):
+    run = pybpf(*words, "-p", os.getpid())
+    assert run.code == 2 and said in harness.one_sentence(run.err)
+
+
+def test_formats(tmp_path):
+    """Readers can tell a function of C from Python's."""
+    python = harness.default_python()
+    with harness.target(python, "native_calls.py", native.library(python, "native_calls"), "300") as target:
+        for name in ("p.pybpf", "p.json", "p.html", "p.svg"):
+            run = pybpf("--native", "-p", target.pid, "-d", 1, "-F", RATE, "-o", tmp_path / name)
+            assert run.code == 0, run.err
+    frames = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["frames"]
+    assert ("nc_burn", "native", "native_calls.so") in {(frame["name"], frame["kind"], frame["file"]) for frame in frames}
+    folded = subprocess.run([harness.PYBPF, "report", tmp_path / "p.pybpf", "-f", "folded"], capture_output=True, text=True)
+    assert "nc_burn (native_calls.so)" in folded.stdout, folded.stderr

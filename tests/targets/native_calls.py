@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""native_calls.py LIBRARY SECONDS: Python and C call each other in known ways. LIBRARY is build/native_calls.so.
+
+The JSON on stdout has the chain of each way, from the Python function on.
+"""
+
+import ctypes
+import json
+import os
+import sys
+import time
+
+MS = 5
+DEPTH = 40
+CALLBACK = ctypes.CFUNCTYPE(None)
+
+library = ctypes.CDLL(sys.argv[1])
+
+
+def plain():
+    library.nc_outer(MS)
+
+
+def inside():
+    library.nc_inner(MS)
+
+
+def back():
+    function = CALLBACK(inside)
+    library.nc_call_back(function)
+
+
+def twice():
+    function = CALLBACK(back)
+    library.nc_call_back(function)
+
+
+def deep():
+    library.nc_deep(DEPTH, MS)
+
+
+def variable():
+    library.nc_variable(300, MS)
+
+
+def aligned():
+    library.nc_aligned(300, MS)
+
+
+def large():
+    library.nc_large(MS)
+
+
+def signalled():
+    library.nc_raise(MS)
+
+
+def sort():
+    library.nc_sort()
+
+
+class Computed(object):
+    def __getattr__(self, name):
+        return library.nc_inner(MS)
+
+
+def attribute():
+    Computed().anything
+
+
+def produce():
+    for _ in range(2):
+        yield library.nc_inner(MS)
+
+
+def generator():
+    list(produce())
+
+
+def threads():
+    library.nc_thread(MS)
+
+
+CHAINS = {
+    "plain": ["nc_outer", "nc_middle", "nc_inner", "nc_burn"],
+    "back": ["nc_call_back", "inside", "nc_inner", "nc_burn"],
+    "twice": ["nc_call_back", "back", "nc_call_back", "inside", "nc_inner", "nc_burn"],
+    "deep": ["nc_deep"] * (DEPTH + 1) + ["nc_burn"],
+    "variable": ["nc_variable", "nc_burn"],
+    "aligned": ["nc_aligned", "nc_burn"],
+    "large": ["nc_large", "nc_burn"],
+    "signalled": ["nc_raise", "nc_handler", "nc_burn"],
+    "sort": ["nc_sort", "nc_compare", "nc_burn"],
+    "attribute": ["__getattr__", "nc_inner", "nc_burn"],
+    "generator": ["produce", "nc_inner", "nc_burn"],
+}
+
+
+def main(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        for name in sorted(CHAINS):
+            globals()[name]()
+        threads()
+
+
+if __name__ == "__main__":
+    print(json.dumps({"pid": os.getpid(), "chains": CHAINS}))
+    sys.stdout.flush()
+    main(float(sys.argv[2]))
