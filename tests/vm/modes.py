@@ -14,6 +14,7 @@ machine ran, since bytecode differs between versions.
 import dis
 import json
 import os
+import platform
 import re
 import sys
 from collections import Counter
@@ -126,6 +127,13 @@ def check_kernel(outcome):
             in_kernel.update({name: count for name in set(names(stack)) if name.endswith("_[k]")})
     calls = sum(count for name, count in in_kernel.items() if re.search("open|close", name))
     assert calls, "no sample of opens() is in the kernel's open or close: %s" % in_kernel.most_common(9)
+
+
+def check_native(outcome):
+    """From the C library's first function on, with as many runs of the evaluation loop as Python's frames say."""
+    native = outcome.stats["native"]
+    assert native["whole"] > native["no_mappings"] + native["no_table"], native
+    assert native["joined"] > native["joined_plus_one"] and native["not_joined"] == 0, native
 
 
 def check_most(outcome, found):
@@ -372,6 +380,13 @@ def loop(*row, **more):
 
 NEVER = (1 << 16, 0)
 
+
+def native(*row):
+    """A mode that takes bpf_loop, on x86-64."""
+    least = OLDEST_LOOP if platform.machine() == "x86_64" else NEVER
+    return Mode(*row, least=least, refusal="--native needs Linux 5.17|on x86-64 only")
+
+
 MODES = [
     Mode("cpu", "spins", "", check_cpu),
     Mode("cpu, by tail calls", "spins", "--without-kernel-feature bpf_loop", check_chain),
@@ -385,6 +400,8 @@ MODES = [
     Mode("--gc", "collects", "--gc", check_gc),
     Mode("--opcodes", "spins", "--opcodes", check_opcodes),
     Mode("--kernel", "opens_long", "--kernel", check_kernel),
+    native("--native", "spins", "--native", check_native),
+    native("--mode=wall --native", "sleeps", "--mode=wall --native", check_native),
     Mode("--async, --async-block", "blocks", "--async --async-block 80ms", check_async),
     Mode("--mode=exception", "raises", "--mode=exception", check_exception),
     Mode("-e page-faults", "maps", "-e page-faults", check_faults),
