@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From a native frame to its caller, by each kind of rule, on a stack of which every word is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <linux/types.h>
+
+#define BASE  0x7000
+#define WORDS 64
+
+static uint64_t memory[WORDS];
+
+static int native_read(void *dst, uint32_t size, uint64_t addr)
+{
+	if (addr < BASE || addr + size > BASE + sizeof(memory))
+		return -1;
+	memcpy(dst, (const char *)memory + (addr - BASE), size);
+	return 0;
+}
+
+#include "native_step.h"
+
+#define AT(word) (BASE + 8 * (uint64_t)(word))
+
+static uint32_t rule_of(unsigned kind, int words, unsigned bp, int bp_words)
+{
+	return kind | bp << PYBPF_RULE_BP_SHIFT | ((uint32_t)words & 0xfff) << PYBPF_RULE_OFFSET_SHIFT |
+	       ((uint32_t)bp_words & 0xfff) << PYBPF_RULE_BP_OFFSET_SHIFT;
+}
+
+static struct native_registers begin(void)
+{
+	for (unsigned i = 0; i < WORDS; i++)
+		memory[i] = 0x1000 + i;
+	return (struct native_registers){.pc = 0x400, .sp = AT(10), .bp = AT(30)};
+}
+
+static void check(const struct native_registers *r, uint64_t pc, uint64_t sp, uint64_t bp)
+{
+	assert_int_equal(r->pc, pc);
+	assert_int_equal(r->sp, sp);
+	assert_int_equal(r->bp, bp);
+}
+
+static void test_by_the_stack_pointer(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAME, 0), 0), 0);
+	check(&r, 0x1000 + 13, AT(14), AT(30));
+	r = begin();
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
+	check(&r, 0x1000 + 13, AT(14), 0x1000 + 12);
+	r = begin();
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 7, PYBPF_NATIVE_BP_SAVED, -6), 0), 0);
+	check(&r, 0x1000 + 16, AT(17), 0x1000 + 11);
+}
+
+static void test_by_the_frame_pointer(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_BP, 2, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
+	check(&r, 0x1000 + 31, AT(32), 0x1000 + 30);
+}
+
+static void test_a_large_frame(void **state)
+{
+	struct native_registers r = begin();
+	const uint32_t rule = PYBPF_NATIVE_SP_WIDE | 40u << PYBPF_RULE_OFFSET_SHIFT | 6u << PYBPF_WIDE_BP_SHIFT;
+
+	(void)state;
+	assert_int_equal(native_step(&r, rule, 0), 0);
+	check(&r, 0x1000 + 49, AT(50), 0x1000 + 44);
+}
+
+static void test_a_linkage_table(void **state)
+{
+	const uint32_t rule = rule_of(PYBPF_NATIVE_PLT, 11, 0, 0);
+	struct native_registers r = begin();
+
+	(void)state;
+	assert_int_equal(native_step(&r, rule, 0x20 + 6), 0);
+	check(&r, 0x1000 + 10, AT(11), AT(30));
+	r = begin();
+	assert_int_equal(native_step(&r, rule, 0x20 + 11), 0);
+	check(&r, 0x1000 + 11, AT(12), AT(30));
+}
+
+static void test_an_aligned_frame(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	memory[29] = AT(40);
+	memory[30] = 0xbbbb;
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_DEREF, -1, 0, 0), 0), 0);
+	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
+}
+
+static void test_a_signal(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	assert_int_equal(native_step(&r, PYBPF_NATIVE_SIGNAL, 0), 0);
+	check(&r, 0x1000 + 10 + 21, 0x1000 + 10 + 20, 0x1000 + 10 + 15);
+}
+
+static void test_ends(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	assert_int_equal(native_step(&r, PYBPF_NATIVE_END, 0), PYBPF_NATIVE_END_WHOLE);
+	assert_int_equal(native_step(&r, PYBPF_NATIVE_NONE, 0), PYBPF_NATIVE_END_NO_ROW);
+	assert_int_equal(native_step(&r, PYBPF_NATIVE_EXPRESSION, 0), PYBPF_NATIVE_END_EXPRESSION);
+	assert_int_equal(native_step(&r, PYBPF_NATIVE_REGISTER, 0), PYBPF_NATIVE_END_REGISTER);
+	assert_int_equal(native_step(&r, 15, 0), PYBPF_NATIVE_END_NO_ROW);
+	check(&r, 0x400, AT(10), AT(30));
+	/* Inwards, to where it is, and to no word: whatever the memory holds, the search ends. */
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 0, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, -3, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	r.bp = AT(30) + 4;
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_BP, 2, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	r = begin();
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 100, 0, 0), 0), PYBPF_NATIVE_END_FAULT);
+	r = begin();
+	memory[13] = 0;
+	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, 0, 0), 0), PYBPF_NATIVE_END_WHOLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_the_stack_pointer),
+		cmocka_unit_test(test_by_the_frame_pointer),
+		cmocka_unit_test(test_a_large_frame),
+		cmocka_unit_test(test_a_linkage_table),
+		cmocka_unit_test(test_an_aligned_frame),
+		cmocka_unit_test(test_a_signal),
+		cmocka_unit_test(test_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

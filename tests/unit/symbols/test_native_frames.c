@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Native frames between those of Python: joined where they fit, and left out, with a mark, where they do not. */
+#include <errno.h>
+
+#include "profiles.h"
+#include "symbols/native_frames.h"
+#include "symbols/native_plumbing.h"
+
+#define LIBPYTHON 1
+#define EXTENSION 2
+#define LIBC      3
+
+#define EVAL(pc) (PYBPF_NATIVE_FRAME((uint64_t)LIBPYTHON, pc) | PYBPF_NATIVE_FRAME_EVAL)
+#define CPY(pc)  PYBPF_NATIVE_FRAME((uint64_t)LIBPYTHON, pc)
+#define EXT(pc)  PYBPF_NATIVE_FRAME((uint64_t)EXTENSION, pc)
+#define CLIB(pc) PYBPF_NATIVE_FRAME((uint64_t)LIBC, pc)
+#define MOST     16
+
+struct world {
+	struct native_frames *native;
+	struct profile *profile;
+};
+
+static struct world new_world(bool all)
+{
+	struct world w = {.native = native_frames_new(all), .profile = new_profile()};
+
+	assert_int_equal(native_frames_add_file(w.native, "/usr/lib/libpython3.12.so.1.0"), LIBPYTHON);
+	assert_int_equal(native_frames_add_file(w.native, "/opt/app/ext.so"), EXTENSION);
+	assert_int_equal(native_frames_add_file(w.native, "/lib/libc.so.6"), LIBC);
+	native_frames_describe_file(w.native, LIBPYTHON, true, 0x1000);
+	native_frames_describe_file(w.native, EXTENSION, false, 0x4000);
+	return w;
+}
+
+static void free_world(struct world *w)
+{
+	native_frames_free(w->native);
+	profile_free(w->profile);
+}
+
+/* Gives all that is wanted a name: pc 7 of the extension is ext_7, of libpython slot_7 (plumbing) from 100 on py_7. */
+static void name_all(struct world *w)
+{
+	uint32_t pcs[MOST], file, count;
+
+	while ((count = native_frames_wanted(w->native, &file, pcs, MOST))) {
+		for (uint32_t i = 0; i < count; i++) {
+			char name[32] = "";
+
+			assert_true(!i || pcs[i] > pcs[i - 1]);
+			if (file == EXTENSION)
+				snprintf(name, sizeof(name), "ext_%u", pcs[i]);
+			else if (file == LIBPYTHON)
+				snprintf(name, sizeof(name), "%s_%u", pcs[i] < 100 ? "slot" : "py", pcs[i]);
+			native_frames_set_name(w->native, file, pcs[i], name);
+		}
+	}
+}
+
+/*
+ * Builds a stack whose Python frames, root first, are the letters of `python`, capitals being entries, and returns it
+ * as text. *join: how.
+ */
+static char *build(struct world *w, const uint64_t *frames, uint16_t count, enum pybpf_native_end end,
+		   const char *python, enum native_join *join)
+{
+	const struct pybpf_stack_event event = {.nr_native = count, .native_end = end};
+	uint32_t entries = 0, stack = PROFILE_ROOT;
+	struct native_stack native;
+	char *text = strdup("");
+
+	for (const char *p = python; *p; p++)
+		entries += *p < 'a';
+	if (native_frames_begin(w->native, &event, frames, entries, false, &native) == -ENOENT) {
+		name_all(w);
+		assert_int_equal(native_frames_begin(w->native, &event, frames, entries, false, &native), 0);
+	}
+	for (const char *p = python; *p; p++) {
+		const char name[] = {*p, '\0'};
+
+		if (*p < 'a')
+			assert_int_equal(native_frames_push_run(w->native, &native, w->profile, &stack), 0);
+		stack = profile_add_stack(w->profile, stack,
+					  profile_add_frame(w->profile, PROFILE_PYTHON, name, "a.py", 1, 1));
+	}
+	assert_int_equal(native_frames_push_rest(w->native, &native, w->profile, &stack), 0);
+	*join = native.join;
+	for (; stack != PROFILE_ROOT; stack = profile_stack_at(w->profile, stack)->parent) {
+		const struct profile_frame *f =
+			profile_frame_at(w->profile, profile_stack_at(w->profile, stack)->frame);
+		char *longer;
+
+		assert_true(asprintf(&longer, "%s%s%s", profile_string(w->profile, f->name), *text ? ";" : "", text) >
+			    0);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+#define COUNT(array) (uint16_t)(sizeof(array) / sizeof(*(array)))
+
+static void check(struct world *w, const uint64_t *frames, uint16_t count, enum pybpf_native_end end,
+		  const char *python, enum native_join want_join, const char *want)
+{
+	enum native_join join;
+	char *text = build(w, frames, count, end, python, &join);
+
+	assert_string_equal(text, want);
+	assert_int_equal(join, want_join);
+	free(text);
+}
+
+/* Leaf first: what A has called, A's run, what called that by way of the extension, B's run, the program's begin. */
+static const uint64_t two_runs[] = {EXT(5), EVAL(1), CPY(8), EXT(6), CPY(120), EVAL(1), CPY(9), CLIB(3)};
+
+static void test_as_many_runs_as_entries(void **state)
+{
+	struct world w = new_world(false);
+
+	(void)state;
+	/* In 3.11 and later several functions of Python share a run. */
+	check(&w, two_runs, COUNT(two_runs), PYBPF_NATIVE_END_WHOLE, "BcA", NATIVE_JOIN_EXACT,
+	      "B;c;py_120;ext_6;A;ext_5");
+	free_world(&w);
+}
+
+static void test_all_shows_the_interpreter(void **state)
+{
+	struct world w = new_world(true);
+
+	(void)state;
+	check(&w, two_runs, COUNT(two_runs), PYBPF_NATIVE_END_WHOLE, "BA", NATIVE_JOIN_EXACT,
+	      "[libc.so.6+0x3];slot_9;slot_1;B;py_120;ext_6;slot_8;slot_1;A;ext_5");
+	free_world(&w);
+}
+
+static void test_a_run_without_a_frame_yet(void **state)
+{
+	struct world w = new_world(false);
+
+	(void)state;
+	check(&w, two_runs, COUNT(two_runs), PYBPF_NATIVE_END_WHOLE, "B", NATIVE_JOIN_PLUS_ONE, "B;py_120;ext_6;ext_5");
+	free_world(&w);
+}
+
+static void test_runs_that_do_not_fit(void **state)
+{
+	struct world w = new_world(false);
+
+	(void)state;
+	/* What the last function called is certain; where the rest belongs is not. */
+	check(&w, two_runs, COUNT(two_runs), PYBPF_NATIVE_END_WHOLE, "CBA", NATIVE_JOIN_OTHER,
+	      "C;B;A;[native frames incomplete];ext_5");
+	free_world(&w);
+}
+
+static void test_a_search_that_did_not_end(void **state)
+{
+	struct world w = new_world(false);
+
+	(void)state;
+	check(&w, two_runs, COUNT(two_runs) - 2, PYBPF_NATIVE_END_NO_ROW, "BA", NATIVE_JOIN_NONE,
+	      "B;A;[native frames incomplete];ext_5");
+	check(&w, two_runs, 1, PYBPF_NATIVE_END_FAULT, "BA", NATIVE_JOIN_NONE, "B;A;[native frames incomplete];ext_5");
+	check(&w, two_runs, 0, PYBPF_NATIVE_END_NO_MAPPINGS, "BA", NATIVE_JOIN_NONE, "B;A;[native frames incomplete]");
+	free_world(&w);
+}
+
+static void test_without_python(void **state)
+{
+	static const uint64_t frames[] = {EXT(5), EXT(6), CLIB(7)};
+	static const uint64_t nowhere[] = {0};
+	struct world w = new_world(false);
+
+	(void)state;
+	check(&w, frames, COUNT(frames), PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_EXACT, "ext_6;ext_5");
+	check(&w, frames, 2, PYBPF_NATIVE_END_NO_ROW, "", NATIVE_JOIN_NONE, "[native frames incomplete];ext_6;ext_5");
+	check(&w, nowhere, 1, PYBPF_NATIVE_END_NO_MAPPING, "", NATIVE_JOIN_NONE,
+	      "[native frames incomplete];[unknown code]");
+	free_world(&w);
+}
+
+/* Stripped libraries. */
+static void test_without_names(void **state)
+{
+	static const uint64_t frames[] = {CPY(200), CPY(210), EXT(0x20), EVAL(1)};
+	const struct pybpf_stack_event event = {.nr_native = COUNT(frames), .native_end = PYBPF_NATIVE_END_WHOLE};
+	struct world w = new_world(false);
+	uint32_t stack = PROFILE_ROOT;
+	struct native_stack native;
+
+	(void)state;
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 1, true, &native), 0);
+	assert_int_equal(native_frames_push_run(w.native, &native, w.profile, &stack), 0);
+	assert_int_equal(stack, PROFILE_ROOT);
+	assert_int_equal(native_frames_push_rest(w.native, &native, w.profile, &stack), 0);
+	/* The interpreter is one frame, however many of its functions call each other. */
+	assert_string_equal(
+		profile_string(w.profile, profile_frame_at(w.profile, profile_stack_at(w.profile, stack)->frame)->name),
+		"[CPython]");
+	stack = profile_stack_at(w.profile, stack)->parent;
+	assert_string_equal(
+		profile_string(w.profile, profile_frame_at(w.profile, profile_stack_at(w.profile, stack)->frame)->name),
+		"[ext.so+0x4020]");
+	assert_int_equal(profile_stack_at(w.profile, stack)->parent, PROFILE_ROOT);
+	free_world(&w);
+}
+
+static void count_gap(void *arg, uint64_t proc_id)
+{
+	assert_int_equal(proc_id, 77);
+	++*(int *)arg;
+}
+
+static void test_gaps_are_told(void **state)
+{
+	struct world w = new_world(false);
+	int gaps = 0;
+
+	(void)state;
+	native_frames_set_on_gap(w.native, count_gap, &gaps);
+	for (int end = PYBPF_NATIVE_END_WHOLE; end < PYBPF_NR_NATIVE_ENDS; end++) {
+		const struct pybpf_stack_event event = {.proc_id = 77, .native_end = (uint16_t)end};
+		struct native_stack native;
+
+		assert_int_equal(native_frames_begin(w.native, &event, NULL, 1, true, &native), 0);
+	}
+	assert_int_equal(gaps, 3);
+	free_world(&w);
+}
+
+static void test_plumbing(void **state)
+{
+	static const char *const yes[] = {"_PyEval_EvalFrameDefault", "slot_tp_call", "PyObject_Call", "run_mod",
+					  "method_vectorcall_NOARGS", "gen_send_ex2"};
+	static const char *const no[] = {"list_sort", "sre_ucs1_match",  "gc_collect_main", "dict_lookup",
+					 "long_mul",  "PyObject_Malloc", "scanner_call"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(yes); i++) {
+		assert_true(native_is_plumbing(yes[i], true));
+		assert_false(native_is_plumbing(yes[i], false));
+	}
+	for (size_t i = 0; i < COUNT(no); i++)
+		assert_false(native_is_plumbing(no[i], true));
+	assert_true(native_is_plumbing("_start", false));
+}
+
+static void test_parts_have_the_name_of_their_function(void **state)
+{
+	static const char *const names[][2] = {
+		{"list_sort.cold", "list_sort"},
+		{"fast.part.0", "fast"},
+		{"f.constprop.1.isra.0", "f"},
+		{"_ZN3fooE.llvm.123", "_ZN3fooE"},
+		{"plain", "plain"},
+		{".cold", ".cold"},
+		{"version.script.name", "version.script.name"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s", names[i][0]);
+		native_cut_clone(name);
+		assert_string_equal(name, names[i][1]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_as_many_runs_as_entries),
+		cmocka_unit_test(test_all_shows_the_interpreter),
+		cmocka_unit_test(test_a_run_without_a_frame_yet),
+		cmocka_unit_test(test_runs_that_do_not_fit),
+		cmocka_unit_test(test_a_search_that_did_not_end),
+		cmocka_unit_test(test_without_python),
+		cmocka_unit_test(test_without_names),
+		cmocka_unit_test(test_gaps_are_told),
+		cmocka_unit_test(test_plumbing),
+		cmocka_unit_test(test_parts_have_the_name_of_their_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
