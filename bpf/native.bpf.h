@@ -211,7 +211,11 @@ static __always_inline bool native_is_sigreturn(__u64 pc)
 
 static __always_inline __u32 native_memo_place(const struct native_scratch *n, __u64 address)
 {
-	return (__u32)(walk_mix(n->list.generation, address) >> 32) & (NATIVE_MEMOS - 1);
+	__u32 place = (__u32)(walk_mix(n->list.generation, address) >> 32);
+
+	/* Masked last, so that the verifier of 6.1 knows its bounds. */
+	barrier_var(place);
+	return place & (NATIVE_MEMOS - 1);
 }
 
 /* As native_look_up, for the instruction of the frame that has been reached; by the memo, if that knows it. */

@@ -11,7 +11,7 @@ import pytest
 import harness
 import native
 import pythons
-from harness import pybpf
+from harness import pybpf, total
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -167,3 +167,7 @@ def test_formats(tmp_path):
     assert ("nc_burn", "native", "native_calls.so") in {(frame["name"], frame["kind"], frame["file"]) for frame in frames}
     folded = subprocess.run([harness.PYBPF, "report", tmp_path / "p.pybpf", "-f", "folded"], capture_output=True, text=True)
     assert "nc_burn (native_calls.so)" in folded.stdout, folded.stderr
+    words = [harness.PYBPF, "report", tmp_path / "p.pybpf", "-f", "folded", "--no-native"]
+    python = subprocess.run(words, capture_output=True, text=True).stdout
+    assert "native" not in python.replace("native_calls.py", ""), python
+    assert total(harness.parse_all(python)) == total(harness.parse_all(folded.stdout)) > 0

@@ -71,6 +71,8 @@ const struct cli_option cli_filter_options[] = {
 	 .take = take_text, .offset = offsetof(struct profile_edit, hide)},
 	{"merge", 0, NULL, "put processes of the same name and container together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct profile_edit, merge_processes)},
+	{"no-native", 0, NULL, "leave out the functions of compiled code that --native has recorded",
+	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, no_native)},
 	{"no-source", 0, NULL, "leave out the text of source files", .take = cli_take_flag,
 	 .offset = offsetof(struct profile_edit, no_sources)},
 	{"anonymize", 0, NULL,

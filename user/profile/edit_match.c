@@ -123,6 +123,12 @@ static bool is_within_import(const struct profile *p, const struct profile_stack
 	       profile_is_importlib(p, profile_stack_at(p, stack->parent)->frame);
 }
 
+static bool is_native(const struct profile *p, const struct profile_frame *frame)
+{
+	return frame->kind == PROFILE_NATIVE ||
+	       (frame->kind == PROFILE_NOTE && !strcmp(profile_string(p, frame->name), PROFILE_NATIVE_INCOMPLETE));
+}
+
 static int match_frame(const struct profile *p, uint32_t frame, const struct profile_edit *edit,
 		       const struct patterns *patterns, struct edit_match *match)
 {
@@ -130,7 +136,8 @@ static int match_frame(const struct profile *p, uint32_t frame, const struct pro
 
 	if (edit->under)
 		match->under = profile_edit_is_under(edit, p, frame);
-	match->hide = edit->own_only && is_foreign(p, profile_frame_at(p, frame), edit);
+	match->hide = (edit->own_only && is_foreign(p, profile_frame_at(p, frame), edit)) ||
+		      (edit->no_native && is_native(p, profile_frame_at(p, frame)));
 	if (!patterns->count)
 		return 0;
 	label = label_frame(p, frame);

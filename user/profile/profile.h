@@ -39,6 +39,9 @@ struct profile_frame {
 	int32_t waker;  /* of a wait's note that names who ended it: its TID on the host; 0: it does not */
 };
 
+/* The note of stacks whose native frames are not all there. */
+#define PROFILE_NATIVE_INCOMPLETE "[native frames incomplete]"
+
 /* A stack: its leaf frame, and the stack below it. */
 struct profile_stack {
 	uint32_t parent, frame;
