@@ -24,7 +24,7 @@ typedef int cfi_take_row(void *arg, uint64_t pc, uint32_t rule);
 
 /*
  * Hands out the rows of the function at [start, end), whose program is given; address: where that program lies. Returns
- * what take returns, or -EBADMSG for a program that is none.
+ * what take returns, or -EBADMSG for bytes that are not a program.
  */
 int cfi_make_rows(const struct cfi_common *common, struct dwarf_cursor program, uint64_t address, uint64_t start,
 		  uint64_t end, cfi_take_row *take, void *arg);

@@ -87,7 +87,7 @@ static const char *const in_interpreter[] = {
 	"pythread_wrapper",
 };
 
-/* Of the C library, or of the program: what lies below main() and below the first function of a thread. */
+/* What lies below main(), and below the first function of a thread, in the C library or in the program. */
 static const char *const anywhere[] = {
 	"_start", "main",   "__libc_start_*", "libc_start_*",       "start_thread",
 	"clone",  "clone3", "__clone*",       "generic_start_main",
