@@ -96,8 +96,9 @@ def test_the_right_holder_has_the_wait(python, tmp_path_factory):
     """While one thread sleeps with the GIL, the other waits for it; else nobody keeps it for long."""
     run = run_waits(python, "gil", 1, str(tmp_path_factory.getbasetemp()))
     asleep, longest = run.says["asleep"], run.says["longest"]
-    # While the first threads begin, a holder may not be certain, for one wait; or two, where it is looked at but once.
-    unsure = 2 if python.version < (3,) else 1
+    # While the first threads begin, a holder may not be certain, for one wait. In 2.7, which is looked at but once, it may
+    # be met between two functions.
+    unsure = 2 + len(asleep) // 8 if python.version < (3,) else 1
     assert run.where("[GIL]", "reads")[0] <= unsure * (longest + 0.0001), (run.stacks, run.says)
     blocked = re.search(r"asleep \(.*gilwaits\.py:\d+\) blocked (\d+) waits?, ([\d.]+ [mu]?s), longest ([\d.]+ [mu]?s)", run.err)
     assert blocked, run.err
