@@ -45,7 +45,7 @@ struct profile_edit {
 	bool merge_processes;      /* those with the same name and container become one, without PID */
 	bool no_sources;           /* no source text */
 	bool no_native;            /* functions of compiled code, and what is said of them, are left out likewise */
-	bool no_columns; /* frames on the same line of a function are one, without its expressions */
+	bool no_columns;           /* frames on the same line of a function are one, without its expressions */
 	bool no_account;           /* neither the account nor the facts of the run */
 	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
 	uint8_t salt[SIPHASH_KEY]; /* key of these hashes: profile_edit_check draws it at random */

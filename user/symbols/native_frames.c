@@ -356,8 +356,8 @@ int native_frames_push_rest(struct native_frames *t, struct native_stack *native
 	int err = 0;
 
 	if (!is_joined(native)) {
-		uint32_t mark = profile_add_frame(profile, PROFILE_NOTE, PROFILE_NATIVE_INCOMPLETE, "",
-						  PROFILE_NO_LINE, PROFILE_NO_LINE);
+		uint32_t mark = profile_add_frame(profile, PROFILE_NOTE, PROFILE_NATIVE_INCOMPLETE, "", PROFILE_NO_LINE,
+						  PROFILE_NO_LINE);
 
 		*stack = mark == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(profile, *stack, mark);
 		if (*stack == PROFILE_NONE)
