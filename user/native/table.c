@@ -66,7 +66,7 @@ static int take_row(void *arg, uint64_t pc, uint32_t rule)
 static int add_function(struct making *m, const struct eh_frame_function *function)
 {
 	struct native_table *t = m->table;
-	size_t before = t->count;
+	size_t before;
 	int err = 0;
 
 	if (function->start < m->end)

@@ -315,60 +315,75 @@ static int build_pseudo(struct stacks *t, const struct pybpf_stack_event *event,
 	return *out == PROFILE_NONE ? -ENOMEM : err;
 }
 
-/*
- * Builds the profile's stack, root first. last: nothing more will become known, so frames without a name get a note.
- * Sets index and join of *made.
- */
-static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, struct stack *made)
-{
-	const struct pybpf_frame *frames = (const void *)(event + 1);
-	uint32_t stack = PROFILE_ROOT, kept = kept_frames(event), task_depth = kept_task_depth(event);
+/* A stack that is being built, from its root on. */
+struct building {
+	const struct pybpf_stack_event *event;
 	struct native_stack native;
-	char note[64];
-	int err = begin_native(t, event, last, &native);
+	uint32_t stack;      /* of the profile, so far; PROFILE_NONE: no memory */
+	uint32_t task_depth; /* kept_task_depth() */
+	bool last;           /* nothing more will become known, so frames without a name get a note */
+};
 
-	made->join = native.join;
-	made->end = event->native_end;
+/* Puts what is said of the whole stack at its root. */
+static void push_begin(struct stacks *t, struct building *b)
+{
+	uint32_t flags = b->event->flags;
+
+	b->stack = PROFILE_ROOT;
+	if (flags & PYBPF_STACK_OUTER)
+		b->stack = push_note(t, b->stack, "[called from another Python]");
+	if (b->stack == PROFILE_NONE)
+		return;
+	if (flags & PYBPF_STACK_NO_ROOT)
+		b->stack = push_note(t, b->stack, "[root not reached]");
+	else if (flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS))
+		b->stack = push_note(t, b->stack, "[incomplete]");
+}
+
+static void push_cut(struct stacks *t, struct building *b)
+{
+	uint32_t cut = b->event->depth - PYBPF_MAX_FRAMES;
+	char note[64];
+
+	snprintf(note, sizeof(note), "[%u frame%s cut]", cut, cut == 1 ? "" : "s");
+	b->stack = push_note(t, b->stack, note);
+}
+
+/* Puts frame i, and what belongs right below it, on top. Returns 0, -ENOENT or -ENOMEM. */
+static int push_next(struct stacks *t, struct building *b, uint32_t i)
+{
+	const struct pybpf_frame *frames = (const void *)(b->event + 1);
+	const struct pybpf_frame *frame = &frames[frame_slot(b->event, i)];
+	int err = 0;
+
+	if (frame->entry && has_native(t, b->event))
+		err = native_frames_push_run(t->native, &b->native, t->profile, &b->stack);
 	if (err)
 		return err;
-	if (event->pseudo.no_frames_reason)
-		return build_pseudo(t, event, &native, &made->index);
-	if (event->flags & PYBPF_STACK_OUTER)
-		stack = push_note(t, stack, "[called from another Python]");
-	if (stack == PROFILE_NONE)
+	if (i + 1 == b->task_depth)
+		b->stack = tasks_push(&t->tasks, b->event->task_id, t->profile, b->stack);
+	if (b->stack == PROFILE_NONE)
 		return -ENOMEM;
-	if (event->flags & PYBPF_STACK_NO_ROOT)
-		stack = push_note(t, stack, "[root not reached]");
-	else if (event->flags & (PYBPF_STACK_FAULT | PYBPF_STACK_CYCLE | PYBPF_STACK_NO_CALLERS))
-		stack = push_note(t, stack, "[incomplete]");
-	for (uint32_t i = kept; i-- > 0 && stack != PROFILE_NONE;) {
-		const struct pybpf_frame *frame = &frames[frame_slot(event, i)];
-
-		if (frame->entry && has_native(t, event))
-			err = native_frames_push_run(t->native, &native, t->profile, &stack);
-		if (err)
-			return err;
-		if (i + 1 == task_depth)
-			stack = tasks_push(&t->tasks, event->task_id, t->profile, stack);
-		if (stack == PROFILE_NONE)
-			return -ENOMEM;
-		if (frame->kind == PYBPF_FRAME_MARKER)
-			stack = push_note(t, stack, "[another interpreter]");
-		else
-			err = push_frame(t, event, frame, &event->rights, &stack);
-		if (err == -ENOENT && last) {
-			stack = push_note(t, stack, "[unnamed]");
-			err = 0;
-		}
-		if (err)
-			return err;
-		if (i == PYBPF_HALF_FRAMES && event->depth > PYBPF_MAX_FRAMES) {
-			snprintf(note, sizeof(note), "[%u frame%s cut]", event->depth - PYBPF_MAX_FRAMES,
-				 event->depth - PYBPF_MAX_FRAMES == 1 ? "" : "s");
-			stack = push_note(t, stack, note);
-		}
+	if (frame->kind == PYBPF_FRAME_MARKER)
+		b->stack = push_note(t, b->stack, "[another interpreter]");
+	else
+		err = push_frame(t, b->event, frame, &b->event->rights, &b->stack);
+	if (err == -ENOENT && b->last) {
+		b->stack = push_note(t, b->stack, "[unnamed]");
+		err = 0;
 	}
-	if (!task_depth && stack != PROFILE_NONE)
+	if (!err && i == PYBPF_HALF_FRAMES && b->event->depth > PYBPF_MAX_FRAMES)
+		push_cut(t, b);
+	return err;
+}
+
+/* Puts on top what the last Python function does, and where it is. Returns 0 or -ENOMEM. */
+static int push_end(struct stacks *t, struct building *b)
+{
+	const struct pybpf_stack_event *event = b->event;
+	uint32_t stack = b->stack;
+
+	if (!b->task_depth && stack != PROFILE_NONE)
 		stack = tasks_push(&t->tasks, event->task_id, t->profile, stack);
 	if (stack != PROFILE_ROOT && stack != PROFILE_NONE)
 		stack = push_opcode(t, event, stack);
@@ -376,7 +391,7 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	if (stack == PROFILE_ROOT)
 		stack = push_note(t, stack, "[incomplete]");
 	if (has_native(t, event) && stack != PROFILE_NONE &&
-	    native_frames_push_rest(t->native, &native, t->profile, &stack))
+	    native_frames_push_rest(t->native, &b->native, t->profile, &stack))
 		return -ENOMEM;
 	/* The last function may have called into the other Python: it is not certain that it ran. */
 	if (stack != PROFILE_NONE && event->flags & PYBPF_STACK_BESIDE)
@@ -385,8 +400,31 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 		stack = push_note(t, stack, "[gc]");
 	if (stack != PROFILE_NONE)
 		stack = push_kernel(t, event, stack);
-	made->index = stack;
+	b->stack = stack;
 	return stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+/*
+ * Builds the profile's stack. last: nothing more will become known. Sets index, join and end of *made. Returns 0,
+ * -ENOENT when a name is not known yet, or -ENOMEM.
+ */
+static int build(struct stacks *t, const struct pybpf_stack_event *event, bool last, struct stack *made)
+{
+	struct building b = {.event = event, .task_depth = kept_task_depth(event), .last = last};
+	int err = begin_native(t, event, last, &b.native);
+
+	made->join = b.native.join;
+	made->end = event->native_end;
+	if (err)
+		return err;
+	if (event->pseudo.no_frames_reason)
+		return build_pseudo(t, event, &b.native, &made->index);
+	push_begin(t, &b);
+	for (uint32_t i = kept_frames(event); i-- > 0 && b.stack != PROFILE_NONE && !err;)
+		err = push_next(t, &b, i);
+	err = err ? err : push_end(t, &b);
+	made->index = b.stack;
+	return err;
 }
 
 int stacks_push_suspended(struct stacks *t, const struct pybpf_stack_event *event, const struct pybpf_rights *rights,

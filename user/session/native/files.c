@@ -8,6 +8,8 @@
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3
+/* Until the next one. */
+#define PAUSE_S 0.1
 /* Until pages that were given back can be used. */
 #define RETRY_S 1.1
 
@@ -39,9 +41,11 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 	/* Not while its rows are asked for: the same question is asked again until it has its answer. */
 	else if (file->state != NATIVE_FILE_WANTED || !file->source.pid)
 		file->source = *source;
-	/* There may be room by now. */
-	if (file->state == NATIVE_FILE_REFUSED && !file->users)
+	/* There may be room by now, or a process that lets it be read. */
+	if ((file->state == NATIVE_FILE_REFUSED || file->state == NATIVE_FILE_UNREADABLE) && !file->users) {
 		file->state = NATIVE_FILE_WANTED;
+		file->tries = 0;
+	}
 	return i;
 }
 
@@ -150,7 +154,11 @@ static void fail(struct native_files *f, struct native_known_file *file, int err
 	if (file->is_filled)
 		give_pages(f, file, now);
 	file->is_filled = false;
-	if (err != -ESTALE && err != -ESRCH && err != -ENOENT && ++file->tries < TRIES_MAX)
+	file->try_at = now + PAUSE_S;
+	/* The process may have ended. */
+	if (err == -ESRCH || err == -ENOENT)
+		file->source.pid = 0;
+	if (++file->tries < TRIES_MAX)
 		return;
 	f->unreadable++;
 	file->state = NATIVE_FILE_UNREADABLE;

@@ -72,6 +72,7 @@ struct session_native_state {
 	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
 	struct native_source names_source;
 	uint64_t names_base;
+	bool names_only; /* the run has ended: mappings and tables are of no use any more */
 	union answer *answer;
 	double worked_s;
 	struct session_native_account account;
@@ -177,7 +178,7 @@ static struct mapper *choose_due(const struct session_native_state *n, double no
 /* Chooses the next question. Returns whether there is one. */
 static bool choose_job(struct session_native_state *n, double now)
 {
-	const struct mapper *mapper = choose_due(n, now);
+	const struct mapper *mapper = n->names_only ? NULL : choose_due(n, now);
 	const struct native_source *source;
 
 	if (mapper) {
@@ -185,7 +186,7 @@ static bool choose_job(struct session_native_state *n, double now)
 		n->job_proc_id = mapper->proc_id;
 		return true;
 	}
-	n->job_file = native_files_next(&n->files, now);
+	n->job_file = n->names_only ? INTERN_NONE : native_files_next(&n->files, now);
 	if (n->job_file != INTERN_NONE) {
 		n->job = JOB_ROWS;
 		return true;
@@ -296,6 +297,11 @@ static int find_names(struct session *s)
 		err = native_ask_names(&n->names_source, n->names_base, n->pcs, n->nr_pcs, &n->answer->names);
 	if (err == -EINPROGRESS)
 		return err;
+	/* The process may have ended: then its path leads to the file, where it leads this process to it. */
+	if (err && n->names_source.pid) {
+		n->names_source.pid = 0;
+		return -EINPROGRESS;
+	}
 	for (uint32_t i = 0; i < n->nr_pcs; i++)
 		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? "" : n->answer->names.names[i]);
 	/* Stacks that cannot be built now are tried again at the end. */
@@ -447,9 +453,7 @@ static void name_frames(struct session *s)
 
 	if (!s->native)
 		return;
-	/* Mappings and tables are of no use any more. */
-	for (uint32_t i = 0; i < s->native->mappers.count; i++)
-		((struct mapper *)intern_item(&s->native->mappers, i))->is_due = false;
+	s->native->names_only = true;
 	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
 		;
 }
