@@ -67,7 +67,7 @@ SEEN void nc_call_back(callback *function)
 	RETURN_HERE();
 }
 
-SEEN void nc_deep(int depth, int ms)
+SEEN void nc_deep(int depth, int ms) /* NOLINT(misc-no-recursion) */
 {
 	if (depth)
 		nc_deep(depth - 1, ms);

@@ -131,9 +131,15 @@ def check_kernel(outcome):
 
 def check_native(outcome):
     """From the C library's first function on, with as many runs of the evaluation loop as Python's frames say."""
+    check_native_waits(outcome)
     native = outcome.stats["native"]
-    assert native["whole"], native  # tables are made slowly here
-    assert native["joined"] > native["joined_plus_one"] and native["not_joined"] == 0, native
+    assert native["joined"] > native["joined_plus_one"], native
+
+
+def check_native_waits(outcome):
+    """Tables are made slowly here: few of the waits come later."""
+    native = outcome.stats["native"]
+    assert native["whole"] and native["not_joined"] == 0, native
 
 
 def check_most(outcome, found):
@@ -401,7 +407,7 @@ MODES = [
     Mode("--opcodes", "spins", "--opcodes", check_opcodes),
     Mode("--kernel", "opens_long", "--kernel", check_kernel),
     native("--native", "spins", "--native", check_native),
-    native("--mode=wall --native", "sleeps", "--mode=wall --native", check_native),
+    native("--mode=wall --native", "sleeps", "--mode=wall --native", check_native_waits),
     Mode("--async, --async-block", "blocks", "--async --async-block 80ms", check_async),
     Mode("--mode=exception", "raises", "--mode=exception", check_exception),
     Mode("-e page-faults", "maps", "-e page-faults", check_faults),
