@@ -2,6 +2,7 @@
 """--native: functions of C between Python's, of a program whose chains are known; and what it says where they are not."""
 
 import collections
+import dataclasses
 import json
 import os
 import subprocess
@@ -135,6 +136,24 @@ def test_a_library_that_is_loaded_later(tmp_path):
         if "nc_burn" in names or INCOMPLETE in names:
             found[names[-4:] == ["nc_outer", "nc_middle", "nc_inner", "nc_burn"]] += count
     assert found[True] > 0.7 * sum(found.values()) and found[True] > 300, found
+
+
+def test_two_programs_at_the_same_addresses():
+    """What is known of an instruction of one is nothing about the other's."""
+    pair = [pythons.one((3, 11)), pythons.one((3, 12))]
+    if not all(pair):
+        pytest.skip("it takes Python 3.11 and 3.12")
+    arguments = ["native_calls.py", native.library(pair[0], "native_calls"), "300"]
+    fixed = [dataclasses.replace(python, argv=("setarch", "-R", *python.argv)) for python in pair]
+    with harness.target(fixed[0], *arguments) as one, harness.target(fixed[1], *arguments) as other:
+        run = harness.record(one.pid, "-p", other.pid, "--native=all", seconds=2, rate=RATE)
+    met = collections.Counter()
+    for stack, count in run.stacks():
+        version = "3.11" if "(%d)" % one.pid in stack[0].text else "3.12"
+        files = {frame.file for frame in stack[1:] if frame.file.startswith("libpython")}
+        assert files <= {"libpython%s.so.1.0" % version}, harness.show(stack)
+        met[version] += count if files else 0
+    assert min(met["3.11"], met["3.12"]) > 50, met
 
 
 def test_no_room():
