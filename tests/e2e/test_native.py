@@ -156,6 +156,19 @@ def test_two_programs_at_the_same_addresses():
     assert min(met["3.11"], met["3.12"]) > 50, met
 
 
+def test_top():
+    """Functions of C have rows, and Python's have the time of what they call."""
+    python = harness.default_python()
+    with harness.target(python, "native_calls.py", native.library(python, "native_calls"), "300") as target:
+        run = pybpf("top", "-p", target.pid, "-d", 3, "-F", RATE, "--native", "--output=jsonl", "--rows", 200)
+    assert run.code == 0, run.err
+    last = json.loads(run.out.strip().split("\n")[-1])
+    rows = {row["name"]: row for row in last["functions"]}
+    assert rows["nc_burn"]["file"] == "native_calls.so", rows["nc_burn"]
+    assert rows["nc_burn"]["kind"] == "native" and rows["main"]["kind"] == "python"
+    assert rows["nc_burn"]["all_self"] > 0.5 * rows["main"]["all_total"] > 0, (rows["nc_burn"], rows["main"])
+
+
 def test_no_room():
     """Tables that do not fit are told, and Python's stacks are as they were."""
     run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)

@@ -33,6 +33,9 @@ struct cli_record_options {
 /* record_sampling.c: the options that say how to sample, for a struct cli_record_options. */
 extern const struct cli_option cli_record_sampling_options[];
 
+/* Takes the value of --native, which may be NULL. Returns 0, or the exit code after one sentence. */
+int cli_take_native(const struct cli_option *option, const char *value, struct session_options *session);
+
 /*
  * Parses the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
  * Sets *done if --help or --version was given and has been printed.

@@ -108,14 +108,19 @@ static int take_async_block(const struct cli_option *option, const char *value, 
 	return 0;
 }
 
+int cli_take_native(const struct cli_option *option, const char *value, struct session_options *session)
+{
+	if (value && strcmp(value, "all") != 0)
+		return cli_usage("%s=%s: it takes all, or no value", cli_option_spelling(option), value);
+	session->native = value ? SESSION_NATIVE_ALL : SESSION_NATIVE;
+	return 0;
+}
+
 static int take_native(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
 
-	if (value && strcmp(value, "all") != 0)
-		return cli_usage("%s=%s: it takes all, or no value", cli_option_spelling(option), value);
-	r->session.native = value ? SESSION_NATIVE_ALL : SESSION_NATIVE;
-	return 0;
+	return cli_take_native(option, value, &r->session);
 }
 
 static int take_native_memory(const struct cli_option *option, const char *value, void *target)

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cli/filter.h"
 #include "cli/options.h"
+#include "cli/record_options.h"
 #include "cli/select.h"
 #include "cli/snapshots.h"
 #include "cli/other_tools.h"
@@ -118,6 +119,13 @@ static int take_freq(const struct cli_option *option, const char *value, void *t
 	return cli_option_rate(option, value, &top->session.freq);
 }
 
+static int take_native(const struct cli_option *option, const char *value, void *target)
+{
+	struct top_command *top = target;
+
+	return cli_take_native(option, value, &top->session);
+}
+
 static int take_rows(const struct cli_option *option, const char *value, void *target)
 {
 	struct top_command *top = target;
@@ -151,6 +159,8 @@ static const struct cli_option options[] = {
 	 "function (default); expression: show first which part of its line each function executes, as "
 	 "file.py:LINE:COLUMN-END, and write the columns to jsonl and profiles (Python 3.11 and later)",
 	 .take = cli_take_word, .offset = offsetof(struct top_command, by), .words = by_words},
+	{"native", 0, "all", "functions of C and other compiled languages, too, as of `pybpf record`",
+	 .take = take_native, .optional = true},
 	{"no-wait-states", 0, NULL,
 	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
@@ -360,7 +370,8 @@ static int watch(struct top_command *top)
 				  .on_interval = on_tick,
 				  .watcher = top};
 	struct session_groups groups = {.filter = &top->filter, .quiet = true};
-	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE};
+	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE,
+					     .makes_maps = top->session.native != SESSION_NATIVE_NONE};
 	struct session *session = NULL;
 	enum session_end end;
 	double ended;

@@ -101,7 +101,10 @@ static void write_row(const struct top_model *m, enum top_table table, const str
 	else if (table == TOP_THREADS)
 		json_null(j, "process");
 	if (top_table_is_code(table)) {
-		json_string(j, "kind", row->key.kind == PROFILE_PYTHON ? "python" : "other");
+		json_string(j, "kind",
+			    row->key.kind == PROFILE_PYTHON   ? "python"
+			    : row->key.kind == PROFILE_NATIVE ? "native"
+							      : "other");
 		write_text(m, "file", row->key.file, j);
 		write_place(table, &row->key.place, j);
 		write_caller(m, row, j);
