@@ -8,9 +8,6 @@
 
 #include "maps.bpf.h"
 
-#define native_read(dst, size, addr) compat_read_user(dst, size, addr)
-#include "native_step.h"
-
 /* Stacks have native frames. With bpf_loop and bpf_task_pt_regs() only. */
 const volatile bool cfg_native;
 
@@ -57,6 +54,14 @@ struct native_memo {
 };
 #define NATIVE_MEMOS 4096
 
+/* Bytes of the stack that are read at once: most hold several frames. */
+#define NATIVE_CHUNK 512
+
+#define NATIVE_MEMORY struct native_scratch
+struct native_scratch;
+static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u64 *out);
+#include "native_step.h"
+
 /* Working memory, one per CPU and context, as struct scratch. */
 struct native_scratch {
 	struct native_registers registers;
@@ -66,9 +71,13 @@ struct native_scratch {
 	__u32 end;       /* enum pybpf_native_end */
 	__u32 exact;     /* the pc is that of an instruction, and not where a call returns to */
 	__u32 low, high; /* of a search: kept here, so that the verifier takes them for any numbers */
+	__u32 pad;
+	__u64 chunk_base; /* where the chunk was read */
+	__u64 chunk_size; /* bytes that were */
 	struct native_memo found;
 	__u64 frames[PYBPF_NATIVE_FRAMES];
 	struct native_memo memos[NATIVE_MEMOS];
+	__u8 chunk[NATIVE_CHUNK];
 };
 
 struct {
@@ -83,6 +92,38 @@ static __always_inline struct native_scratch *native_scratch_get(enum pybpf_cont
 	__u32 place = context * cfg_cpus + bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&native_scratches, &place);
+}
+
+/* Reads the chunk from an address on, as far as its page: the next one may not be there. Returns 0, or -1. */
+__noinline int native_fetch(struct native_scratch *n, __u64 addr)
+{
+	__u64 size;
+
+	if (!n)
+		return -1;
+	size = WALK_PAGE_MASK + 1 - (addr & WALK_PAGE_MASK);
+	if (size > NATIVE_CHUNK)
+		size = NATIVE_CHUNK;
+	n->chunk_base = addr;
+	n->chunk_size = 0;
+	if (addr & (NATIVE_WORD - 1) || compat_read_user(n->chunk, (__u32)size, addr))
+		return -1;
+	n->chunk_size = size;
+	return 0;
+}
+
+static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u64 *out)
+{
+	__u64 at = addr - n->chunk_base;
+
+	if (at >= n->chunk_size || at & (NATIVE_WORD - 1)) {
+		if (native_fetch(n, addr))
+			return -1;
+		at = 0;
+	}
+	barrier_var(at);
+	*out = *(__u64 *)(n->chunk + (at & (NATIVE_CHUNK - NATIVE_WORD)));
+	return 0;
 }
 
 /* Searches of 2^14 mappings, 2^16 pages, 512 rows. */
@@ -206,7 +247,7 @@ static __always_inline bool native_is_sigreturn(__u64 pc)
 {
 	__u64 code[2] = {};
 
-	return !native_read(code, 9, pc) && code[0] == NATIVE_SIGRETURN_1 && (__u8)code[1] == NATIVE_SIGRETURN_2;
+	return !compat_read_user(code, 9, pc) && code[0] == NATIVE_SIGRETURN_1 && (__u8)code[1] == NATIVE_SIGRETURN_2;
 }
 
 static __always_inline __u32 native_memo_place(const struct native_scratch *n, __u64 address)
@@ -258,7 +299,7 @@ __noinline int native_next(struct native_scratch *n)
 	n->hash = walk_mix(n->hash, n->found.frame);
 	n->nr++;
 	if (end == PYBPF_NATIVE_NOT_ASKED) {
-		end = native_step(&n->registers, n->found.rule, n->found.file_pc + !n->exact);
+		end = native_step(n, &n->registers, n->found.rule, n->found.file_pc + !n->exact);
 		/* A signal interrupts anywhere. */
 		n->exact = PYBPF_RULE_KIND(n->found.rule) == PYBPF_NATIVE_SIGNAL;
 	}
@@ -297,6 +338,7 @@ __noinline int native_follow(__u32 context, __u64 proc_id)
 	n->nr = 0;
 	n->hash = 0;
 	n->exact = 1;
+	n->chunk_size = 0;
 	n->end = n->registers.pc ? PYBPF_NATIVE_END_NO_MAPPINGS : PYBPF_NATIVE_END_NO_REGISTERS;
 	if (n->registers.pc && native_find_list(n, proc_id)) {
 		n->end = PYBPF_NATIVE_END_LIMIT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * From a native frame to its caller by a rule, written once and compiled twice, as the walk is. The including file
- * defines native_read(dst, size, addr): copies size bytes of the program's memory, returns 0 or another number.
+ * defines NATIVE_MEMORY, a type, and native_word(memory, addr, out): reads a word of the program's memory, which must
+ * be aligned; returns 0 or another number.
  */
 #ifndef PYBPF_NATIVE_STEP_H
 #define PYBPF_NATIVE_STEP_H
@@ -21,34 +22,13 @@ struct native_registers {
 #define NATIVE_UCONTEXT_BP 120
 #define NATIVE_UCONTEXT_SP 160
 
-static __always_inline enum pybpf_native_end native_step_signal(struct native_registers *r)
+static __always_inline enum pybpf_native_end native_step_signal(NATIVE_MEMORY *memory, struct native_registers *r)
 {
-	__u64 saved[2], context = r->sp;
+	__u64 context = r->sp;
 
-	if (native_read(&r->bp, sizeof(r->bp), context + NATIVE_UCONTEXT_BP) ||
-	    native_read(saved, sizeof(saved), context + NATIVE_UCONTEXT_SP))
-		return PYBPF_NATIVE_END_FAULT;
-	r->sp = saved[0];
-	r->pc = saved[1];
-	return PYBPF_NATIVE_NOT_ASKED;
-}
-
-/* Reads the return address, and the frame pointer that is saved right below it, as most are. */
-static __always_inline enum pybpf_native_end native_step_both(struct native_registers *r, __u64 cfa)
-{
-	__u64 saved[2];
-
-	if (native_read(saved, sizeof(saved), cfa - 2 * NATIVE_WORD))
-		return PYBPF_NATIVE_END_FAULT;
-	r->bp = saved[0];
-	r->pc = saved[1];
-	return PYBPF_NATIVE_NOT_ASKED;
-}
-
-static __always_inline enum pybpf_native_end native_step_each(struct native_registers *r, __u64 cfa, __u64 bp_at)
-{
-	if ((bp_at && native_read(&r->bp, sizeof(r->bp), bp_at)) ||
-	    native_read(&r->pc, sizeof(r->pc), cfa - NATIVE_WORD))
+	if (native_word(memory, context + NATIVE_UCONTEXT_BP, &r->bp) ||
+	    native_word(memory, context + NATIVE_UCONTEXT_SP, &r->sp) ||
+	    native_word(memory, context + NATIVE_UCONTEXT_SP + NATIVE_WORD, &r->pc))
 		return PYBPF_NATIVE_END_FAULT;
 	return PYBPF_NATIVE_NOT_ASKED;
 }
@@ -57,10 +37,10 @@ static __always_inline enum pybpf_native_end native_step_each(struct native_regi
  * Makes of a frame's registers those of its caller. pc: that of the frame in its file. Returns NOT_ASKED, or how the
  * search ends.
  */
-static __always_inline enum pybpf_native_end native_step(struct native_registers *r, __u32 rule, __u32 pc)
+static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, struct native_registers *r, __u32 rule,
+							 __u32 pc)
 {
 	__u64 cfa = 0, bp_at = 0;
-	enum pybpf_native_end end;
 
 	switch (PYBPF_RULE_KIND(rule)) {
 	case PYBPF_NATIVE_SP:
@@ -80,12 +60,12 @@ static __always_inline enum pybpf_native_end native_step(struct native_registers
 			cfa += NATIVE_WORD;
 		break;
 	case PYBPF_NATIVE_DEREF:
-		if (native_read(&cfa, sizeof(cfa), r->bp + (__s64)PYBPF_RULE_OFFSET(rule) * NATIVE_WORD))
+		if (native_word(memory, r->bp + (__s64)PYBPF_RULE_OFFSET(rule) * NATIVE_WORD, &cfa))
 			return PYBPF_NATIVE_END_FAULT;
 		bp_at = r->bp;
 		break;
 	case PYBPF_NATIVE_SIGNAL:
-		return native_step_signal(r);
+		return native_step_signal(memory, r);
 	case PYBPF_NATIVE_END:
 		return PYBPF_NATIVE_END_WHOLE;
 	case PYBPF_NATIVE_EXPRESSION:
@@ -100,10 +80,11 @@ static __always_inline enum pybpf_native_end native_step(struct native_registers
 		return PYBPF_NATIVE_END_STUCK;
 	if (PYBPF_RULE_KIND(rule) <= PYBPF_NATIVE_BP && PYBPF_RULE_BP(rule) == PYBPF_NATIVE_BP_SAVED)
 		bp_at = cfa + (__s64)PYBPF_RULE_BP_OFFSET(rule) * NATIVE_WORD;
-	end = bp_at == cfa - 2 * NATIVE_WORD ? native_step_both(r, cfa) : native_step_each(r, cfa, bp_at);
+	if ((bp_at && native_word(memory, bp_at, &r->bp)) || native_word(memory, cfa - NATIVE_WORD, &r->pc))
+		return PYBPF_NATIVE_END_FAULT;
 	r->sp = cfa;
 	/* Where the C library marks its outermost frame by nothing else. */
-	return end == PYBPF_NATIVE_NOT_ASKED && !r->pc ? PYBPF_NATIVE_END_WHOLE : end;
+	return r->pc ? PYBPF_NATIVE_NOT_ASKED : PYBPF_NATIVE_END_WHOLE;
 }
 
 #endif

@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 
 import harness
+import native
 import samplers
 from figures import Figure, Section, Target, each, ratios
 from kernel_program import steady
@@ -15,6 +16,10 @@ BARE_RATE = 9999  # often enough that what an interrupt takes stands out
 BARE_FRAMES = 50
 BOTH_ENDS = 2  # <module> and the leaf
 STEADY = 0.9  # share of the stacks that must be as deep as the target's
+NATIVE_FRAMES = 64  # of C, besides those of ctypes and of the interpreter
+# Microseconds of such a sample, and nanoseconds of a native frame in it.
+NATIVE_TARGET = Target(5, "5")
+NATIVE_FRAME_TARGET = Target(80, "80")
 # Microseconds that a prototype took, by the frames above <module> and the leaf.
 PROTOTYPE = {
     5: Target(0.5, "0.5 (a prototype's)"),
@@ -37,6 +42,47 @@ def one(bench, interpreter, shape, number):
         depths.most_common(3),
     )
     return result
+
+
+def mean_depth(stacks):
+    samples = sum(count for _, count in stacks)
+    return sum(len(stack) * count for stack, count in stacks) / max(1, samples)
+
+
+def with_native(bench, interpreter):
+    """(Steady without native frames, with all of them)."""
+    found = []
+    for options in [], ["--native=all"]:
+        library = native.library(interpreter, "native_calls")
+        with bench.target(interpreter, "frames.py", "native", NATIVE_FRAMES, library) as running:
+            found.append(steady(running, RATE, BEFORE_S, bench.plan.kernel_s, *options))
+    more = mean_depth(found[1].stacks) - mean_depth(found[0].stacks)
+    assert more > NATIVE_FRAMES, "only %.0f native frames were found" % more
+    return found[0], found[1], more
+
+
+def measure_native(bench):
+    section = Section(
+        "kernel program's time per sample with --native, at %d Hz" % RATE,
+        ["Python", "Python frames", "native frames", "us without", "us with", "ns a native frame"],
+    )
+    interpreters = bench.pythons(bench.plan.versions)
+    results = defaultdict(list)
+    for _ in bench.rounds("native frames"):
+        for interpreter in interpreters:
+            what = "native frames, %s" % interpreter.name
+            results[interpreter].append(bench.attempt(what, with_native, bench, interpreter))
+    for interpreter in interpreters:
+        rounds = results[interpreter]
+        section.add(
+            interpreter.name,
+            Figure(each(rounds, lambda one: mean_depth(one[0].stacks)), 0, spread=False),
+            Figure(each(rounds, lambda one: one[2]), 0, spread=False),
+            Figure(each(rounds, lambda one: one[0].us), 2),
+            Figure(each(rounds, lambda one: one[1].us), 2, NATIVE_TARGET),
+            Figure(each(rounds, lambda one: 1000 * (one[1].us - one[0].us) / one[2]), 0, NATIVE_FRAME_TARGET),
+        )
+    return section
 
 
 def bare(bench, interpreter):
@@ -88,4 +134,4 @@ def measure(bench):
         "whole run: with the samples that met stacks and functions for the first time",
         "bare interrupt (perf record): what it takes from the target's time, at %d Hz" % BARE_RATE,
     ]
-    return [section]
+    return [section, measure_native(bench)]

@@ -42,7 +42,9 @@ def run_blocks(python, kind, tmp_path, *options):
     account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
     assert account["count"] == sum(place["count"] for place in account["longest"])
     assert account["places"] == len(account["longest"])
-    return json.loads(done.stdout), {name(place): place for place in account["longest"]}, done.stderr
+    # A task may block its loop in several places, also where it only waits for a CPU: the one with the most counts.
+    places = sorted(account["longest"], key=lambda place: place["count"])
+    return json.loads(done.stdout), {name(place): place for place in places}, done.stderr
 
 
 def check(says, listed, name, function):
@@ -159,8 +161,10 @@ def test_two_loops_in_two_threads(python, tmp_path):
 def test_a_loop_in_each_of_150_threads(python, tmp_path):
     """To 3.13 one dict has the tasks that all loops run: none of them is missed in it."""
     says, listed, _ = run_blocks(python, "crowd", tmp_path, "--mode=wall")
-    (place,) = listed.values()
+    place = listed.pop("[task: all]")
     assert place["count"] == len(says["took"]["all"]) == 450, (place, len(says["took"]["all"]))
+    # 150 threads on a few CPUs.
+    assert all(other["count"] < 20 for other in listed.values()), listed
 
 
 @pytest.mark.parametrize("python", SOME + NAMELESS, ids=lambda item: item.name)

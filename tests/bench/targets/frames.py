@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""frames.py FD SHAPE N: spins in a leaf, below <module> and N frames of one function (recursion) or N (functions)."""
+"""frames.py FD SHAPE N [LIBRARY]: spins in a leaf, below <module> and N frames of one function (recursion) or N (functions).
 
+native: below 50 frames of one function and N of C, of build/native_calls.so, which is the LIBRARY.
+"""
+
+import ctypes
 import sys
 
 import counted
+
+BELOW = 50
+MS = 20
 
 
 def recursion(number, memory):
@@ -23,9 +30,23 @@ def functions(number, memory):
     return names["f0"], memory
 
 
+def native(number, memory):
+    library = ctypes.CDLL(sys.argv[4])
+
+    def dive(left):
+        if left > 1:
+            dive(left - 1)
+        done = 0
+        while True:
+            library.nc_deep(number, MS)
+            done += 1
+            counted.NUMBER.pack_into(memory, 0, done)
+
+    return dive, BELOW
+
+
 if __name__ == "__main__":
-    first, argument = {"recursion": recursion, "functions": functions}[sys.argv[2]](
-        int(sys.argv[3]), counted.counter()
-    )
+    shapes = {"recursion": recursion, "functions": functions, "native": native}
+    first, argument = shapes[sys.argv[2]](int(sys.argv[3]), counted.counter())
     sys.setrecursionlimit(int(sys.argv[3]) + 1000)
     first(argument)

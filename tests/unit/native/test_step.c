@@ -13,13 +13,15 @@
 #define BASE  0x7000
 #define WORDS 64
 
-static uint64_t memory[WORDS];
+static __u64 stack_words[WORDS];
 
-static int native_read(void *dst, uint32_t size, uint64_t addr)
+#define NATIVE_MEMORY const __u64
+
+static int native_word(const __u64 *from, uint64_t addr, __u64 *out)
 {
-	if (addr < BASE || addr + size > BASE + sizeof(memory))
+	if (addr < BASE || addr + 8 > BASE + sizeof(stack_words) || addr % 8)
 		return -1;
-	memcpy(dst, (const char *)memory + (addr - BASE), size);
+	*out = from[(addr - BASE) / 8];
 	return 0;
 }
 
@@ -36,7 +38,7 @@ static uint32_t rule_of(unsigned kind, int words, unsigned bp, int bp_words)
 static struct native_registers begin(void)
 {
 	for (unsigned i = 0; i < WORDS; i++)
-		memory[i] = 0x1000 + i;
+		stack_words[i] = 0x1000 + i;
 	return (struct native_registers){.pc = 0x400, .sp = AT(10), .bp = AT(30)};
 }
 
@@ -52,13 +54,13 @@ static void test_by_the_stack_pointer(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAME, 0), 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAME, 0), 0), 0);
 	check(&r, 0x1000 + 13, AT(14), AT(30));
 	r = begin();
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 4, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
 	check(&r, 0x1000 + 13, AT(14), 0x1000 + 12);
 	r = begin();
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 7, PYBPF_NATIVE_BP_SAVED, -6), 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 7, PYBPF_NATIVE_BP_SAVED, -6), 0), 0);
 	check(&r, 0x1000 + 16, AT(17), 0x1000 + 11);
 }
 
@@ -67,7 +69,7 @@ static void test_by_the_frame_pointer(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_BP, 2, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_BP, 2, PYBPF_NATIVE_BP_SAVED, -2), 0), 0);
 	check(&r, 0x1000 + 31, AT(32), 0x1000 + 30);
 }
 
@@ -77,7 +79,7 @@ static void test_a_large_frame(void **state)
 	const uint32_t rule = PYBPF_NATIVE_SP_WIDE | 40u << PYBPF_RULE_OFFSET_SHIFT | 6u << PYBPF_WIDE_BP_SHIFT;
 
 	(void)state;
-	assert_int_equal(native_step(&r, rule, 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), 0);
 	check(&r, 0x1000 + 49, AT(50), 0x1000 + 44);
 }
 
@@ -87,10 +89,10 @@ static void test_a_linkage_table(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	assert_int_equal(native_step(&r, rule, 0x20 + 6), 0);
+	assert_int_equal(native_step(stack_words, &r, rule, 0x20 + 6), 0);
 	check(&r, 0x1000 + 10, AT(11), AT(30));
 	r = begin();
-	assert_int_equal(native_step(&r, rule, 0x20 + 11), 0);
+	assert_int_equal(native_step(stack_words, &r, rule, 0x20 + 11), 0);
 	check(&r, 0x1000 + 11, AT(12), AT(30));
 }
 
@@ -99,9 +101,9 @@ static void test_an_aligned_frame(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	memory[29] = AT(40);
-	memory[30] = 0xbbbb;
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_DEREF, -1, 0, 0), 0), 0);
+	stack_words[29] = AT(40);
+	stack_words[30] = 0xbbbb;
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_DEREF, -1, 0, 0), 0), 0);
 	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
 }
 
@@ -110,7 +112,7 @@ static void test_a_signal(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	assert_int_equal(native_step(&r, PYBPF_NATIVE_SIGNAL, 0), 0);
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_SIGNAL, 0), 0);
 	check(&r, 0x1000 + 10 + 21, 0x1000 + 10 + 20, 0x1000 + 10 + 15);
 }
 
@@ -119,22 +121,22 @@ static void test_ends(void **state)
 	struct native_registers r = begin();
 
 	(void)state;
-	assert_int_equal(native_step(&r, PYBPF_NATIVE_END, 0), PYBPF_NATIVE_END_WHOLE);
-	assert_int_equal(native_step(&r, PYBPF_NATIVE_NONE, 0), PYBPF_NATIVE_END_NO_ROW);
-	assert_int_equal(native_step(&r, PYBPF_NATIVE_EXPRESSION, 0), PYBPF_NATIVE_END_EXPRESSION);
-	assert_int_equal(native_step(&r, PYBPF_NATIVE_REGISTER, 0), PYBPF_NATIVE_END_REGISTER);
-	assert_int_equal(native_step(&r, 15, 0), PYBPF_NATIVE_END_NO_ROW);
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_END, 0), PYBPF_NATIVE_END_WHOLE);
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_NONE, 0), PYBPF_NATIVE_END_NO_ROW);
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_EXPRESSION, 0), PYBPF_NATIVE_END_EXPRESSION);
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_REGISTER, 0), PYBPF_NATIVE_END_REGISTER);
+	assert_int_equal(native_step(stack_words, &r, 15, 0), PYBPF_NATIVE_END_NO_ROW);
 	check(&r, 0x400, AT(10), AT(30));
 	/* Inwards, to where it is, and to no word: whatever the memory holds, the search ends. */
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 0, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, -3, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 0, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, -3, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
 	r.bp = AT(30) + 4;
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_BP, 2, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_BP, 2, 0, 0), 0), PYBPF_NATIVE_END_STUCK);
 	r = begin();
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 100, 0, 0), 0), PYBPF_NATIVE_END_FAULT);
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 100, 0, 0), 0), PYBPF_NATIVE_END_FAULT);
 	r = begin();
-	memory[13] = 0;
-	assert_int_equal(native_step(&r, rule_of(PYBPF_NATIVE_SP, 4, 0, 0), 0), PYBPF_NATIVE_END_WHOLE);
+	stack_words[13] = 0;
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP, 4, 0, 0), 0), PYBPF_NATIVE_END_WHOLE);
 }
 
 int main(void)
