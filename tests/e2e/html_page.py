@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -197,6 +198,7 @@ def saved(tmp_path_factory, profiler, chromium):
     folder = tmp_path_factory.mktemp("html")
     program = folder / "program.py"
     program.write_text(PROGRAM % (SECONDS, HARM), encoding="utf-8")
+    time.sleep(0.05)  # that it is older than the process, whose start is told in hundredths of a second
     profile = folder / "report.pybpf"
     # Samples from before the interpreter ran have neither time nor thread.
     options = ("-v", "--timestamps", "--python-only", "-F", 999)

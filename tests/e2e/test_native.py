@@ -188,6 +188,11 @@ def test_bad_input(words, said):
     assert run.code == 2 and said in harness.one_sentence(run.err)
 
 
+def test_as_py_spy_has_it():
+    run, _ = calls(harness.default_python(), "-n", seconds=1)
+    assert any(frame.name == "nc_burn" for stack, _ in run.stacks() for frame in stack)
+
+
 def test_formats(tmp_path):
     """Readers can tell a function of C from Python's."""
     python = harness.default_python()

@@ -14,9 +14,6 @@ const struct cli_other_tool cli_other_tools[] = {
 	{"", 'i',
 	 "--mode=wall shows the time of all threads and what they wait for; with it, --idle keeps threads that slept "
 	 "throughout"},
-	{"native", 'n',
-	 "stacks hold Python's functions only, and time in C, C++ or Rust code counts for the Python function that "
-	 "called it; leave it out"},
 	{"", 'g',
 	 "each sample has its whole call stack, and it is taken whether the thread holds the GIL or not; leave it out"},
 	{"call-graph", 0, "each sample has its whole call stack; leave it out"},

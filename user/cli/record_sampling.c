@@ -224,7 +224,7 @@ const struct cli_option cli_record_sampling_options[] = {
 	 .take = take_event},
 	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.kernel_stacks)},
-	{"native", 0, "all",
+	{"native", 'n', "all",
 	 "put functions of C and other compiled languages between those of Python, without what the interpreter itself "
 	 "does to run these; =all: with that; on x86-64, from Linux 5.17 on",
 	 .take = take_native, .optional = true},

@@ -159,7 +159,7 @@ static const struct cli_option options[] = {
 	 "function (default); expression: show first which part of its line each function executes, as "
 	 "file.py:LINE:COLUMN-END, and write the columns to jsonl and profiles (Python 3.11 and later)",
 	 .take = cli_take_word, .offset = offsetof(struct top_command, by), .words = by_words},
-	{"native", 0, "all", "functions of C and other compiled languages, too, as of `pybpf record`",
+	{"native", 'n', "all", "functions of C and other compiled languages, too, as of `pybpf record`",
 	 .take = take_native, .optional = true},
 	{"no-wait-states", 0, NULL,
 	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
