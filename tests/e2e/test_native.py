@@ -40,7 +40,7 @@ def calls(python, *options, seconds=2):
 
 def own(stack, chains):
     """From the function that is called by main() on: Python's functions and those of the library."""
-    names = [frame.name.rpartition(".")[2] for frame in stack]
+    names = [frame.name.rpartition(".")[2] for frame in stack if "native_calls" in frame.file]
     names = names[names.index("main") + 1 :] if "main" in names else []
     known = {name for chain in chains.values() for name in chain} | set(chains)
     return [name for name in names if name in known]

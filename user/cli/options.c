@@ -54,8 +54,8 @@ static int make_table(const struct cli_options *options, struct table *t)
 	}
 	t->rows = calloc(count, sizeof(*t->rows));
 	t->names = calloc(count + 1, sizeof(*t->names));
-	/* "+:" or "-:", two characters for each option, and the terminating NUL. */
-	t->letters = calloc(2 * count + 3, 1);
+	/* "+:" or "-:", three characters for each option, and the terminating NUL. */
+	t->letters = calloc(3 * count + 3, 1);
 	if (!t->rows || !t->names || !t->letters)
 		return -1;
 	letter = stpcpy(t->letters, options->command_follows ? "+:" : options->take_operand ? "-:" : ":");
@@ -70,6 +70,8 @@ static int make_table(const struct cli_options *options, struct table *t)
 			if (option->letter)
 				*letter++ = option->letter;
 			if (option->letter && option->value)
+				*letter++ = ':';
+			if (option->letter && option->optional)
 				*letter++ = ':';
 		}
 	}
