@@ -613,6 +613,14 @@ static __always_inline __u64 compat_current_mm(struct task_struct *task)
 	return (__u64)compat_of_task(task, mm);
 }
 
+/* Returns how many pages of code the current thread's process has mapped. */
+static __always_inline __u64 compat_code_pages(struct task_struct *task)
+{
+	struct mm_struct *mm = compat_of_task(task, mm);
+
+	return mm ? BPF_CORE_READ(mm, exec_vm) : 0;
+}
+
 /*
  * Returns whether the memory that is read now is the interrupted thread's. The NMI of hardware cycles may come while
  * the CPU switches threads and already has the next one's memory, where the same addresses can hold the stack of

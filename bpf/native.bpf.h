@@ -37,6 +37,13 @@ struct {
 	__type(value, struct pybpf_native_list);
 } native_lists SEC(".maps");
 
+/* A search in a process's list. In map memory, or in a caller's, so that the verifier takes the limits for any numbers.
+ */
+struct native_search {
+	struct pybpf_native_list list;
+	__u32 low, high;
+};
+
 static __always_inline const struct pybpf_native_page *native_page(__u32 number)
 {
 	__u32 chunk = number / PYBPF_NATIVE_CHUNK_PAGES, page = number % PYBPF_NATIVE_CHUNK_PAGES;
@@ -65,12 +72,11 @@ static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u
 /* Working memory, one per CPU and context, as struct scratch. */
 struct native_scratch {
 	struct native_registers registers;
-	struct pybpf_native_list list; /* of the process's mappings */
+	struct native_search search; /* of the process's mappings; low and high serve other searches, too */
 	__u64 hash;
 	__u32 nr;
-	__u32 end;       /* enum pybpf_native_end */
-	__u32 exact;     /* the pc is that of an instruction, and not where a call returns to */
-	__u32 low, high; /* of a search: kept here, so that the verifier takes them for any numbers */
+	__u32 end;   /* enum pybpf_native_end */
+	__u32 exact; /* the pc is that of an instruction, and not where a call returns to */
 	__u32 pad;
 	__u64 chunk_base; /* where the chunk was read */
 	__u64 chunk_size; /* bytes that were */
@@ -131,8 +137,8 @@ static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u
 #define NATIVE_PAGE_STEPS    16
 #define NATIVE_ROW_STEPS     9
 
-/* Returns element i of the process's list. */
-static __always_inline const struct pybpf_native_mapping *native_mapping(const struct native_scratch *n, __u32 i)
+/* Returns element i of a process's list. */
+static __always_inline const struct pybpf_native_mapping *native_mapping(const struct native_search *n, __u32 i)
 {
 	const struct pybpf_native_page *page = native_page(n->list.first + i / PYBPF_NATIVE_PAGE_MAPPINGS);
 
@@ -140,7 +146,7 @@ static __always_inline const struct pybpf_native_mapping *native_mapping(const s
 }
 
 /* Sets n->low to the number of mappings that begin at the address or before it. */
-__noinline int native_count_mappings(struct native_scratch *n, __u64 address)
+__noinline int native_count_mappings(struct native_search *n, __u64 address)
 {
 	if (!n)
 		return 0;
@@ -161,7 +167,7 @@ __noinline int native_count_mappings(struct native_scratch *n, __u64 address)
 }
 
 /* Sets n->low to the number of pages of a table that begin at the pc or before it. */
-__noinline int native_count_pages(struct native_scratch *n, __u32 first, __u32 pages, __u32 pc)
+__noinline int native_count_pages(struct native_search *n, __u32 first, __u32 pages, __u32 pc)
 {
 	if (!n)
 		return 0;
@@ -220,8 +226,8 @@ __noinline int native_look_up(struct native_scratch *n, __u64 address)
 
 	if (!n)
 		return PYBPF_NATIVE_END_NO_MAPPING;
-	native_count_mappings(n, address);
-	m = n->low ? native_mapping(n, n->low) : NULL;
+	native_count_mappings(&n->search, address);
+	m = n->search.low ? native_mapping(&n->search, n->search.low) : NULL;
 	if (!m || address - m->start >= m->size)
 		return native_without_row(n, 0, 0, PYBPF_NATIVE_END_NO_MAPPING);
 	file = m->file;
@@ -233,8 +239,8 @@ __noinline int native_look_up(struct native_scratch *n, __u64 address)
 		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_ROW);
 	if (first == PYBPF_NATIVE_NO_PAGE)
 		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_TABLE);
-	native_count_pages(n, first, pages, pc);
-	if (!n->low || !native_find_row(n, file, first + n->low - 1, pc))
+	native_count_pages(&n->search, first, pages, pc);
+	if (!n->search.low || !native_find_row(n, file, first + n->search.low - 1, pc))
 		return native_without_row(n, file, pc, PYBPF_NATIVE_END_NO_ROW);
 	return PYBPF_NATIVE_NOT_ASKED;
 }
@@ -252,7 +258,7 @@ static __always_inline bool native_is_sigreturn(__u64 pc)
 
 static __always_inline __u32 native_memo_place(const struct native_scratch *n, __u64 address)
 {
-	__u32 place = (__u32)(walk_mix(n->list.generation, address) >> 32);
+	__u32 place = (__u32)(walk_mix(n->search.list.generation, address) >> 32);
 
 	/* Masked last, so that the verifier of 6.1 knows its bounds. */
 	barrier_var(place);
@@ -267,12 +273,12 @@ static __always_inline int native_find_rule(struct native_scratch *n)
 	__u32 place = native_memo_place(n, address);
 	int end;
 
-	if (n->memos[place].pc == address && n->memos[place].generation == n->list.generation) {
+	if (n->memos[place].pc == address && n->memos[place].generation == n->search.list.generation) {
 		n->found = n->memos[place];
 		return PYBPF_NATIVE_NOT_ASKED;
 	}
 	n->found.pc = address;
-	n->found.generation = n->list.generation;
+	n->found.generation = n->search.list.generation;
 	end = native_look_up(n, address);
 	if (end == PYBPF_NATIVE_END_NO_ROW && native_is_sigreturn(n->registers.pc)) {
 		n->found.rule = PYBPF_NATIVE_SIGNAL;
@@ -313,19 +319,19 @@ static long native_loop(__u32 i, struct native_scratch **n)
 }
 
 /*
- * Finds the process's list. Returns 0 when there is none: the pages of one that was replaced meanwhile may be another's
- * by now, and have another head.
+ * Finds the process's list. Returns 0 when there is none that is true: another file may be mapped where one was, and
+ * the pages of a list that was replaced meanwhile may be another's by now, and have another head.
  */
 static __always_inline int native_find_list(struct native_scratch *n, __u64 proc_id)
 {
 	const struct pybpf_native_list *list = bpf_map_lookup_elem(&native_lists, &proc_id);
 	const struct pybpf_native_mapping *head;
 
-	if (!list)
+	if (!list || list->code_pages != compat_code_pages(compat_task()))
 		return 0;
-	n->list = *list;
-	head = native_mapping(n, 0);
-	return head && head->start == n->list.generation;
+	n->search.list = *list;
+	head = native_mapping(&n->search, 0);
+	return head && head->start == n->search.list.generation;
 }
 
 /* Follows the callers from n->registers on. A global function, so that the verifier goes through it once. */

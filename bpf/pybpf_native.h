@@ -50,11 +50,16 @@ _Static_assert(sizeof(struct pybpf_native_page) == 4096, "a page is filled by ei
 #define PYBPF_NATIVE_CHUNK_PAGES 256
 #define PYBPF_NATIVE_NO_PAGE     0xffffffffu
 
-/* Where a process's list is; value of map native_lists, by proc_id. */
+/*
+ * Where a process's list is; value of map native_lists, by proc_id. It is true as long as the process has as many pages
+ * of code mapped as when it was read: who maps code where other code was has another number of them, unless both are of
+ * the same size.
+ */
 struct pybpf_native_list {
 	__u64 generation;
-	__u32 first; /* page */
-	__u32 count; /* mappings, without the head */
+	__u64 code_pages; /* mm_struct.exec_vm */
+	__u32 first;      /* page */
+	__u32 count;      /* mappings, without the head */
 };
 
 /*

@@ -130,7 +130,7 @@ static struct perf_buffer *open_buffer(int events_map, struct perf_event_attr *a
 	return buffer;
 }
 
-struct kernel_mappings *kernel_mappings_new(int events_map,
+struct kernel_mappings *kernel_mappings_new(int events_map, bool at_once,
 					    void (*visit)(const struct kernel_mapping *mapping, void *arg), void *arg)
 {
 	struct kernel_mappings *m = calloc(1, sizeof(*m));
@@ -142,7 +142,7 @@ struct kernel_mappings *kernel_mappings_new(int events_map,
 		.mmap = 1, /* executable mappings; mmap_data would be the others */
 		.mmap2 = 1,
 		.watermark = 1,
-		.wakeup_watermark = WAKE_BYTES,
+		.wakeup_watermark = at_once ? 1 : WAKE_BYTES,
 	};
 
 	if (!m)

@@ -26,8 +26,8 @@ int kernel_open_watch(struct kernel *k, const struct kernel_watcher *watcher)
 	k->watcher = *watcher;
 	k->process_events = ring_buffer__new(bpf_map__fd(k->skel->maps.process_events), on_record, k, NULL);
 	if (k->process_events)
-		k->mappings =
-			kernel_mappings_new(bpf_map__fd(k->skel->maps.mappings), watcher->on_mapping, watcher->arg);
+		k->mappings = kernel_mappings_new(bpf_map__fd(k->skel->maps.mappings), k->options.native,
+						  watcher->on_mapping, watcher->arg);
 	if (k->mappings)
 		return 0;
 	err = -errno;

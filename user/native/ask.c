@@ -165,19 +165,45 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 	return 0;
 }
 
+/* Returns the number that follows a name at the begin of a line, in KiB; 0: there is none. */
+static uint64_t number_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+/* mm_struct.exec_vm: the kernel tells it in two parts (task_mem(), fs/proc/task_mmu.c). Returns 0 or negative errno. */
+static int read_code_pages(pid_t pid, uint64_t *pages)
+{
+	char text[4096];
+	ssize_t n = procfs_read_some(pid, "status", text, sizeof(text));
+	uint64_t page_kib = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+
+	if (n < 0)
+		return (int)n;
+	*pages = (number_of(text, "\nVmExe:") + number_of(text, "\nVmLib:")) / page_kib;
+	return 0;
+}
+
 int native_serve_mappings(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct listing listing = {.out = answer};
+	uint64_t after;
 	int err;
 
 	(void)state;
 	if (question_size != sizeof(pid_t))
 		return -EINVAL;
 	memcpy(&listing.pid, question, sizeof(listing.pid));
-	listing.out->count = listing.out->left_out = 0;
+	memset(listing.out, 0, offsetof(struct native_mappings, items));
 	/* If the first thread has ended, only others show the mappings. */
 	listing.pid = procfs_task(listing.pid, NULL) ?: listing.pid;
-	err = procfs_each_map(listing.pid, list_mapping, &listing);
+	err = read_code_pages(listing.pid, &listing.out->code_pages);
+	err = err ? err : procfs_each_map(listing.pid, list_mapping, &listing);
+	err = err ? err : read_code_pages(listing.pid, &after);
+	if (!err && after != listing.out->code_pages)
+		err = -EAGAIN;
 	*size = offsetof(struct native_mappings, items) + listing.out->count * sizeof(listing.out->items[0]);
 	return err;
 }

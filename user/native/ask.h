@@ -32,7 +32,8 @@ struct native_mapped {
 #define NATIVE_MAPPED_MAX 3072
 struct native_mappings {
 	uint32_t count;
-	uint32_t left_out; /* that found no room, or whose file could not be opened */
+	uint32_t left_out;   /* that found no room, or whose file could not be opened */
+	uint64_t code_pages; /* that the process has mapped, of files or not */
 	struct native_mapped items[NATIVE_MAPPED_MAX];
 };
 _Static_assert(sizeof(struct native_mappings) <= HELPER_ANSWER_MAX, "an answer holds all mappings");
@@ -84,7 +85,7 @@ struct native_names {
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
 
-/* Reads the executable mappings of files. Returns 0 or negative errno. */
+/* Reads the executable mappings of files. Returns 0; -EAGAIN when they changed meanwhile; or another negative errno. */
 int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out);
 
 /*

@@ -233,7 +233,9 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 	 * must not be attributed to the old one.
 	 */
 	kernel_consume_processes(p->kernel);
-	process = p->options.all ? NULL : processes_find_pid(p, mapping->pid);
+	process = processes_find_pid(p, mapping->pid);
+	if (process)
+		process->mapped++;
 	if ((!process && !p->options.all) || mapping->pid == getpid())
 		return;
 	found = processes_files_classify_mapping(p->files, mapping, &place);

@@ -62,6 +62,7 @@ struct processes_record {
 	uint64_t undecided;                   /* samples taken before it was known what it runs */
 	uint32_t layouts[PYBPF_MAX_RUNTIMES]; /* of its Pythons, as in pybpf_proc.runtimes */
 	uint32_t nr_runtimes;
+	uint32_t mapped;  /* number of executable mappings of files that it was heard to make */
 	uint32_t running; /* bits by index: Pythons that had an interpreter when one was validated */
 	struct discovery_python *unproved[PYBPF_MAX_RUNTIMES]; /* Pythons not yet validated */
 	/*

@@ -209,17 +209,16 @@ void native_files_leave(struct native_files *f, uint32_t index, pid_t pid)
 		file->source.pid = 0;
 }
 
-const struct native_source *native_files_source(const struct native_files *f, uint32_t number, uint64_t *base)
+uint32_t native_files_of(const struct native_files *f, uint32_t number)
 {
-	const struct native_source *found = NULL;
+	uint32_t found = INTERN_NONE;
 
 	for (uint32_t i = 0; i < f->known.count; i++) {
 		const struct native_known_file *file = native_files_at(f, i);
 
-		if (file->number != number || !file->is_known || (found && found->pid))
-			continue;
-		found = &file->source;
-		*base = file->about.base;
+		if (file->number == number && file->is_known &&
+		    (found == INTERN_NONE || !native_files_at(f, found)->source.pid))
+			found = i;
 	}
 	return found;
 }

@@ -65,7 +65,7 @@ int native_files_make(struct native_files *f, uint32_t index, double now, struct
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);
 
-/* Returns a source for a file number, or NULL. *base: of its pcs. */
-const struct native_source *native_files_source(const struct native_files *f, uint32_t number, uint64_t *base);
+/* Returns the index of the file with that number, or INTERN_NONE; of several, one that a process maps. */
+uint32_t native_files_of(const struct native_files *f, uint32_t number);
 
 #endif

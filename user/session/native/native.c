@@ -22,7 +22,7 @@
 
 /* Seconds from one look at a process's mappings to the next: from the least, twice as long as nothing changes. */
 #define PAUSE_LEAST_S 0.05
-#define PAUSE_MOST_S  10.0
+#define PAUSE_MOST_S  2.0
 /* Longest work in one go. */
 #define WORK_S 0.01
 /* Longest time for names when the run has ended. */
@@ -42,6 +42,8 @@ struct mapper {
 	bool is_unshown;  /* the kernel side does not know them as they are */
 	double next_look; /* CLOCK_MONOTONIC seconds: not before this */
 	double pause;
+	uint64_t code_pages; /* when they were read last */
+	uint32_t heard;      /* processes_record.mapped when they were read last */
 	struct mapping *mappings;
 	uint32_t count, left_out;
 	struct pybpf_native_list shown; /* count 0: none is */
@@ -68,6 +70,7 @@ struct session_native_state {
 	uint64_t generation;
 	enum job job;
 	uint64_t job_proc_id;
+	bool job_is_new;   /* its question was not asked yet */
 	uint32_t job_file; /* index of a file, or its number for names */
 	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
 	struct native_source names_source;
@@ -133,11 +136,12 @@ static int attach(struct session *s)
 {
 	int err = make_state(s);
 
-	if (err)
+	if (err) {
 		log_error("out of memory while starting");
-	else
-		stacks_set_native(s->stacks, s->native->frames);
-	return err;
+		return err;
+	}
+	stacks_set_native(s->stacks, s->native->frames);
+	return 0;
 }
 
 /* New stacks go into another profile from now on. */
@@ -156,12 +160,25 @@ struct native_frames *session_native_frames(const struct session *s)
 static void note_process(struct processes_record *process, void *arg)
 {
 	struct session_native_state *n = arg;
-	const struct mapper fresh = {
-		.proc_id = process->proc_id, .pid = process->pid, .is_due = true, .pause = PAUSE_LEAST_S};
-	bool added;
+	const struct mapper fresh = {.proc_id = process->proc_id,
+				     .pid = process->pid,
+				     .is_due = true,
+				     .pause = PAUSE_LEAST_S,
+				     .heard = process->mapped};
+	struct mapper *mapper;
+	uint32_t i;
 
-	if (process->state == PROCESSES_PYTHON && !process->ended)
-		intern_add(&n->mappers, &fresh, &added);
+	if (process->state != PROCESSES_PYTHON || process->ended)
+		return;
+	i = intern_add(&n->mappers, &fresh, &(bool){false});
+	mapper = i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
+	if (!mapper || mapper->heard == process->mapped)
+		return;
+	/* Another file may be where one was. */
+	mapper->heard = process->mapped;
+	mapper->is_due = true;
+	mapper->pause = PAUSE_LEAST_S;
+	mapper->next_look = 0;
 }
 
 static struct mapper *choose_due(const struct session_native_state *n, double now)
@@ -175,11 +192,43 @@ static struct mapper *choose_due(const struct session_native_state *n, double no
 	return NULL;
 }
 
+/* Has the file opened by a process that maps it now, if there is one, where the last one that did has ended. */
+static void choose_source(const struct session_native_state *n, uint32_t file)
+{
+	struct native_source *source = &native_files_at(&n->files, file)->source;
+
+	for (uint32_t i = 0; i < n->mappers.count && !source->pid; i++) {
+		const struct mapper *mapper = intern_item(&n->mappers, i);
+
+		for (uint32_t k = 0; k < mapper->count && !source->pid; k++) {
+			if (mapper->mappings[k].file != file)
+				continue;
+			source->pid = mapper->pid;
+			source->life = mapper->proc_id;
+			source->mapped.start = mapper->mappings[k].start;
+			source->mapped.end = mapper->mappings[k].end;
+			source->mapped.offset = mapper->mappings[k].offset;
+		}
+	}
+}
+
+static void choose_names(struct session_native_state *n)
+{
+	uint32_t file = native_files_of(&n->files, n->job_file);
+
+	n->job = JOB_NAMES;
+	n->names_source = (struct native_source){.pid = 0};
+	if (file == INTERN_NONE)
+		return;
+	choose_source(n, file);
+	n->names_source = native_files_at(&n->files, file)->source;
+	n->names_base = native_files_at(&n->files, file)->about.base;
+}
+
 /* Chooses the next question. Returns whether there is one. */
 static bool choose_job(struct session_native_state *n, double now)
 {
 	const struct mapper *mapper = n->names_only ? NULL : choose_due(n, now);
-	const struct native_source *source;
 
 	if (mapper) {
 		n->job = JOB_MAPPINGS;
@@ -189,18 +238,19 @@ static bool choose_job(struct session_native_state *n, double now)
 	n->job_file = n->names_only ? INTERN_NONE : native_files_next(&n->files, now);
 	if (n->job_file != INTERN_NONE) {
 		n->job = JOB_ROWS;
+		choose_source(n, n->job_file);
 		return true;
 	}
 	n->nr_pcs = native_frames_wanted(n->frames, &n->job_file, n->pcs, NATIVE_NAMES_MAX);
 	if (!n->nr_pcs)
 		return false;
-	source = native_files_source(&n->files, n->job_file, &n->names_base);
-	n->job = JOB_NAMES;
-	n->names_source = source ? *source : (struct native_source){.pid = 0};
+	choose_names(n);
 	return true;
 }
 
-static bool is_same_list(const struct mapper *mapper, const struct native_mappings *now)
+/* Another file may have been mapped where one was. */
+static bool is_same_list(const struct session_native_state *n, const struct mapper *mapper,
+			 const struct native_mappings *now)
 {
 	if (mapper->count != now->count || mapper->left_out != now->left_out)
 		return false;
@@ -208,7 +258,9 @@ static bool is_same_list(const struct mapper *mapper, const struct native_mappin
 		const struct mapping *old = &mapper->mappings[i];
 
 		if (old->start != now->items[i].start || old->end != now->items[i].end ||
-		    old->offset != now->items[i].offset)
+		    old->offset != now->items[i].offset ||
+		    memcmp(&native_files_at(&n->files, old->file)->id, &now->items[i].file,
+			   sizeof(now->items[i].file)) != 0)
 			return false;
 	}
 	return true;
@@ -251,18 +303,24 @@ static void take_mappings(struct session_native_state *n, struct mapper *mapper,
 static int look_at_mappings(struct session_native_state *n, double now)
 {
 	struct mapper *mapper = mapper_of(n, n->job_proc_id);
-	int err = mapper ? native_ask_mappings(mapper->pid, mapper->proc_id, &n->answer->mappings) : -ESRCH;
+	int err;
 
-	if (err == -EINPROGRESS)
-		return err;
 	if (!mapper)
 		return 0;
+	err = native_ask_mappings(mapper->pid, mapper->proc_id, &n->answer->mappings);
+	if (err == -EINPROGRESS)
+		return err;
 	mapper->is_due = err && helper_has_no_answer(err);
-	if (!err && !is_same_list(mapper, &n->answer->mappings)) {
+	if (!err && !is_same_list(n, mapper, &n->answer->mappings)) {
 		take_mappings(n, mapper, &n->answer->mappings);
 		mapper->pause = PAUSE_LEAST_S;
 	} else {
 		mapper->pause = fmin(2 * mapper->pause, PAUSE_MOST_S);
+	}
+	/* Code that was made at run time, or a list that is true again. */
+	if (!err && mapper->code_pages != n->answer->mappings.code_pages) {
+		mapper->code_pages = n->answer->mappings.code_pages;
+		mapper->is_unshown = true;
 	}
 	mapper->next_look = now + mapper->pause;
 	return 0;
@@ -372,7 +430,8 @@ static void hide(struct session_native_state *n, struct mapper *mapper, double n
 static int show_list(struct session *s, struct mapper *mapper, const struct pybpf_native_mapping *list, double now)
 {
 	struct session_native_state *n = s->native;
-	struct pybpf_native_list shown = {.generation = ++n->generation, .count = mapper->count};
+	struct pybpf_native_list shown = {
+		.generation = ++n->generation, .code_pages = mapper->code_pages, .count = mapper->count};
 	uint32_t pages = native_pages_of_mappings(mapper->count);
 	int err = native_pages_take(&n->pages, pages, now, &shown.first);
 
