@@ -169,6 +169,38 @@ def test_top():
     assert rows["nc_burn"]["all_self"] > 0.5 * rows["main"]["all_total"] > 0, (rows["nc_burn"], rows["main"])
 
 
+SWAPS = """
+import _ctypes, ctypes, sys, time
+end = time.time() + 3
+while time.time() < end:
+    for path, name in (sys.argv[1], "nc_outer"), (sys.argv[2], "xy_outer"):
+        library, until = ctypes.CDLL(path), time.time() + 0.3
+        while time.time() < until:
+            getattr(library, name)(5)
+        _ctypes.dlclose(library._handle)
+"""
+
+
+def test_a_library_in_the_place_of_another_one(tmp_path):
+    """As large, and with other functions at the same addresses, some of them longer: none has the other one's name."""
+    python, source = harness.default_python(), harness.TOP / "tests" / "targets" / "native_calls.c"
+    text = source.read_text(encoding="utf-8").replace("nc_", "xy_")
+    (tmp_path / "other.c").write_text(text.replace("i < 2000", "i < 2000 && now.tv_nsec >= 0"), encoding="utf-8")
+    words = ["gcc", "-O2", "-w", "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread", "-o", tmp_path / "other.so", tmp_path / "other.c"]
+    subprocess.run(words, check=True)
+    (tmp_path / "swaps.py").write_text(SWAPS)
+    run = pybpf("--native", "-q", "-F", RATE, "--", python.argv[0], tmp_path / "swaps.py",
+                native.library(python, "native_calls"), tmp_path / "other.so")
+    assert run.code == 0, run.err
+    chains = collections.Counter()
+    for stack, count in run.stacks():
+        chains[tuple(frame.name for frame in stack if frame.name[:3] in ("nc_", "xy_"))] += count
+    whole = [tuple(mark + name for name in ("outer", "middle", "inner", "burn")) for mark in ("nc_", "xy_")]
+    others = {chain: count for chain, count in chains.items() if chain and not any(is_prefix(chain, one) for one in whole)}
+    assert min(chains[one] for one in whole) > 200, chains
+    assert sum(others.values()) < 0.02 * sum(chains.values()), chains
+
+
 def test_no_room():
     """Tables that do not fit are told, and Python's stacks are as they were."""
     run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)
