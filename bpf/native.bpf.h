@@ -319,7 +319,7 @@ static long native_loop(__u32 i, struct native_scratch **n)
 }
 
 /*
- * Finds the process's list. Returns 0 when there is none that is true: another file may be mapped where one was, and
+ * Finds the process's list. Returns 0 without a valid one: another file may be mapped where one was, and
  * the pages of a list that was replaced meanwhile may be another's by now, and have another head.
  */
 static __always_inline int native_find_list(struct native_scratch *n, __u64 proc_id)

@@ -165,7 +165,7 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 	return 0;
 }
 
-/* Returns the number that follows a name at the begin of a line, in KiB; 0: there is none. */
+/* Returns the number that follows a name at the begin of a line, in KiB, or 0. */
 static uint64_t number_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);

@@ -40,7 +40,7 @@ _Static_assert(sizeof(struct native_mappings) <= HELPER_ANSWER_MAX, "an answer h
 
 /* A process that has the file mapped, by which it is opened. */
 struct native_source {
-	pid_t pid;     /* 0: there is none any more; it is opened by its path, as this process sees it */
+	pid_t pid;     /* 0: no process maps it now; it is opened by its path, as the helper sees it */
 	uint64_t life; /* as in struct helper_subject */
 	struct native_mapped mapped;
 };
