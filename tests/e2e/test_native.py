@@ -5,7 +5,9 @@ import collections
 import dataclasses
 import json
 import os
+import random
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -206,6 +208,30 @@ def test_no_room():
     run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)
     assert run.stats["native"]["bytes"] <= 1 << 20
     assert run.stats["samples"]["python"] > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_library_whose_information_is_damaged(seed, tmp_path):
+    """It costs native frames, and neither a stack of Python's nor the end of the run."""
+    python = harness.default_python()
+    made = Path(native.library(python, "native_calls")).read_bytes()
+    words = ["objcopy", "-O", "binary", "--only-section=.eh_frame", native.library(python, "native_calls"), tmp_path / "section"]
+    subprocess.run(words, check=True)
+    section = (tmp_path / "section").read_bytes()
+    damaged, chance = bytearray(section), random.Random(seed)
+    for _ in range(30):
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    if not seed:
+        damaged[:4] = b"\xff\xff\xff\x7f"  # a length of 2 GB
+    (tmp_path / "native_calls.so").write_bytes(made.replace(section, bytes(damaged)))
+    with harness.target(python, "native_calls.py", tmp_path / "native_calls.so", "300") as target:
+        run = harness.record(target.pid, "--native", seconds=1, rate=RATE)
+        chains = target.says["chains"]
+    ends = run.stats["native"]
+    assert ends["whole"] + ends["no_mappings"] < sum(ends[end] for end in ("no_row", "stuck", "fault", "expression")), ends
+    for stack, _ in run.stacks():
+        names = [frame.name for frame in stack if frame.file.endswith(".py")]
+        assert len(names) < 3 or names[2] in chains or names[2] == "threads", harness.show(stack)
 
 
 def test_kernels_that_cannot():

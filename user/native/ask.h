@@ -81,7 +81,7 @@ struct native_names {
 	struct native_identity file;
 	uint32_t count;
 	uint32_t pad;
-	char names[NATIVE_NAMES_MAX][NATIVE_NAME_MAX]; /* "" where there is none */
+	char names[NATIVE_NAMES_MAX][NATIVE_NAME_MAX]; /* "" for a pc without a function */
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
 

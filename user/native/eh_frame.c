@@ -131,7 +131,7 @@ int eh_frame_functions(const struct eh_frame *section,
 		if (size < 0)
 			return (int)size;
 		function.offset = at;
-		/* One that is not understood leaves a gap in the table. */
+		/* A function whose entry cannot be read leaves a gap in the table. */
 		if (entry.id && !read_function(section, &entry, &common, &function) && function.start < function.end)
 			err = visit(arg, &function);
 	}

@@ -12,6 +12,10 @@
 static const char *const in_interpreter[] = {
 	"_PyEval_*",
 	"_PyEvalFrame*",
+	"_PyFrame_*",
+	"_PyThreadState_P*Frame",
+	"initialize_locals",
+	"clear_thread_frame",
 	"_PyObject_MakeTpCall",
 	"PyEval_*",
 	"_TAIL_CALL_*",

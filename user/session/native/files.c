@@ -86,7 +86,7 @@ static bool make_room(struct native_files *f, double now)
 	return made;
 }
 
-/* Returns another file that is the same one elsewhere, as in several containers' file systems; NULL: there is none. */
+/* Returns the file of the same build-id that has a table already, such as another container's, or NULL. */
 static struct native_known_file *find_same(const struct native_files *f, const struct native_known_file *file)
 {
 	for (uint32_t i = 0; file->about.build_id_size && i < f->known.count; i++) {
