@@ -159,10 +159,13 @@ def test_two_loops_in_two_threads(python, tmp_path):
 
 @every_python
 def test_a_loop_in_each_of_150_threads(python, tmp_path):
-    """To 3.13 one dict has the tasks that all loops run: none of them is missed in it."""
+    """To 3.13 one dict has the tasks that all loops run: none is missed in it, but while it gets a new table."""
     says, listed, _ = run_blocks(python, "crowd", tmp_path, "--mode=wall")
+    places = json.loads((tmp_path / "stats.json").read_text(encoding="utf-8"))["loop_blocks"]["longest"]
+    assert len(says["took"]["all"]) == 450 <= sum(place["count"] for place in places), places
+    # A few waited for a CPU elsewhere for longer than they slept.
     place = listed.pop("[task: all]")
-    assert place["count"] == len(says["took"]["all"]) == 450, (place, len(says["took"]["all"]))
+    assert 445 <= place["count"] <= 450 and place["where"] == "sleep (blocks.py:%d)" % says["lines"]["all"], places
     # 150 threads on a few CPUs.
     assert all(other["count"] < 20 for other in listed.values()), listed
 

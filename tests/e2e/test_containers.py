@@ -141,11 +141,12 @@ def test_a_pattern(web):
     _, one, other = web
     with sampling("--container", one.id[:4] + "*", "-v", rate=FOUR_TIMES) as run:
         with container("web", command("spin.py")) as late, container("db", command(*SPIN)) as apart:
-            time.sleep(3)
+            until = late.cpu_s() + 2
+            harness.wait_for(lambda: late.cpu_s() >= until)
             pid, apart_pid = late.pid, apart.pid
     found = by_process(run, container=True)
     assert {one.pid, other.pid, pid} <= set(found) and apart_pid not in found, sorted(found)
-    assert found[pid][0].container == late.id and spinning(found[pid][1])
+    assert found[pid][0].container == late.id and spinning(found[pid][1]), found[pid]
 
 
 @pytest.mark.parametrize("words", ["a pattern", "two names"])

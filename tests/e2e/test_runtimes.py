@@ -24,8 +24,9 @@ pytestmark = pytest.mark.usefixtures("profiler")
 BURN = {"alpha", "beta", "gamma"}
 CALLED = "[called from another Python]"
 UNKNOWN = "[or in another Python]"
-# What the kernel gives each of two burns of 5 ms is uneven while others want the CPUs, too.
+# What the kernel gives each of two burns of 5 ms is uneven while others want the CPUs, too: 20 ms by a debug build.
 SHARE = 0.2
+ENOUGH = 500  # samples
 
 
 @dataclass(frozen=True)
@@ -176,13 +177,16 @@ def check_account(run, pair):
 def test_a_thread_for_each(program, pair):
     """The kernel gives two threads what it likes; each has its own name, and all of its samples have frames."""
     with running(program, "apart", pair) as target:
-        run = record_busy(target.pid, "--threads", "-v", seconds=0.8)
-    found = count_by_names(run.stacks())
-    by_name = Counter()
-    for stack, count in found.items():
-        assert len(stack) == 2 and stack[0] == stack[1], found
-        by_name[stack[1]] += count
-    check_losses(run)
+        for seconds in (0.8, 3, 12, 48):
+            run = record_busy(target.pid, "--threads", "-v", seconds=seconds)
+            found = count_by_names(run.stacks())
+            by_name = Counter()
+            for stack, count in found.items():
+                assert len(stack) == 2 and stack[0] == stack[1], found
+                by_name[stack[1]] += count
+            check_losses(run)
+            if min(by_name["alpha"], by_name["beta"]) >= 10:
+                break
     assert min(by_name["alpha"], by_name["beta"]) >= 10, found
     check_account(run, pair)
     check_versions(run.err, pair)
@@ -191,7 +195,7 @@ def test_a_thread_for_each(program, pair):
 def test_one_thread_by_turns(program, pair):
     with running(program, "turns", pair) as target:
         before = target.spent()
-        run = record_busy(target.pid, seconds=0.8)
+        run = record_busy(target.pid, fewest=ENOUGH, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     assert set(found) == {("alpha",), ("beta",)}, found
@@ -204,7 +208,7 @@ def test_a_copy_by_fork(program, pair):
         with open("/proc/%d/task/%d/children" % (target.pid, target.pid), encoding="ascii") as file:
             child = int(file.read())
         before = target.spent()
-        run = record_busy(child, seconds=0.8)
+        run = record_busy(child, fewest=ENOUGH, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     assert set(found) == {("alpha",), ("beta",)}, found
@@ -231,7 +235,7 @@ def without_marks(found):
 def test_one_calls_the_other(program, pair, mode):
     with running(program, mode, pair) as target:
         before = target.spent()
-        run = record_busy(target.pid, seconds=0.8)
+        run = record_busy(target.pid, fewest=ENOUGH, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     check_losses(run)
@@ -257,7 +261,7 @@ def test_each_calls_the_other(program, pair):
     """alpha's loop calls turn() of the second Python, which calls gamma() of the first."""
     with running(program, "woven", pair) as target:
         before = target.spent()
-        run = record_busy(target.pid, seconds=0.8)
+        run = record_busy(target.pid, fewest=ENOUGH, seconds=0.8)
         expected = share(target.spent() - before)
     found = count_by_names(run.stacks())
     check_losses(run)
@@ -351,7 +355,7 @@ def test_a_program_that_is_known(program, tmp_path):
     found = {pid: Counter() for pid in pids}
     for stack, count in harness.parse(out.read_text()):
         told = re.search(r"runtimes \((\d+)\)", stack[0].text)
-        if told:
+        if told and int(told.group(1)) in found:
             found[int(told.group(1))][names(stack)[-1]] += count
     for pid in pids:
         assert found[pid]["alpha"] and found[pid]["beta"], (found, err)
