@@ -309,17 +309,17 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 #endif
 
 /*
- * Reads what a search for the program's native frames begins with: the instruction pointer, the stack pointer and the
- * frame pointer, with which it entered the kernel. All are 0 if they are not there.
+ * Reads what a search for a task's native frames begins with: the instruction pointer, the stack pointer and the frame
+ * pointer, with which it entered the kernel. All are 0 if they are not there.
  */
-static __always_inline void compat_entry_place(__u64 *pc, __u64 *sp, __u64 *bp)
+static __always_inline void compat_entry_place(struct task_struct *task, __u64 *pc, __u64 *sp, __u64 *bp)
 {
 	const __u64 *entered;
 
 	*pc = *sp = *bp = 0;
 	if (!cfg_task_regs)
 		return;
-	entered = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	entered = (void *)bpf_task_pt_regs(task);
 	bpf_probe_read_kernel(pc, sizeof(*pc), entered + COMPAT_IP);
 	bpf_probe_read_kernel(sp, sizeof(*sp), entered + COMPAT_STACK);
 	bpf_probe_read_kernel(bp, sizeof(*bp), entered + COMPAT_BP);
@@ -331,7 +331,7 @@ static __always_inline void compat_place(const void *ctx, __u64 *pc, __u64 *sp, 
 	const volatile __u64 *registers = ctx;
 
 	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
-		compat_entry_place(pc, sp, bp);
+		compat_entry_place(bpf_get_current_task_btf(), pc, sp, bp);
 		return;
 	}
 	*pc = registers[COMPAT_IP];

@@ -271,7 +271,9 @@ struct pybpf_thread_found {
 	__u64 thread_id; /* pthread_self() */
 	__u64 futex;     /* on which it sleeps, or 0 */
 	__u64 polled;    /* address of the struct pollfd for which it waits alone, or 0 */
-	__u32 pid;       /* in the initial PID namespace: the key in map threads */
+	/* With cfg_native: with which it entered the kernel. */
+	__u64 pc, sp, bp;
+	__u32 pid; /* in the initial PID namespace: the key in map threads */
 	__u32 tid;
 };
 

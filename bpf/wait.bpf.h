@@ -325,6 +325,8 @@ static __noinline int find_state(struct task_struct *task, const struct pybpf_pr
 	describe_wait(&event.wait, &thread, state);
 	found->futex = thread.futex;
 	found->polled = thread.polled;
+	if (cfg_native)
+		compat_entry_place(task, &found->pc, &found->sp, &found->bp);
 	fresh->wait_id = cfg_wait_detail ? announce(&event) : PYBPF_WAIT_ID(event.wait.state);
 	fresh->state = event.wait.state;
 	return 0;

@@ -3,20 +3,8 @@
 #ifndef PYBPF_WALK_STATE_H
 #define PYBPF_WALK_STATE_H
 
+#include "walk_base.h"
 #include "walk_states.h"
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-/*
- * A function that the verifier goes through once, and not once for each path that leads to it: a global one. So it must
- * do with any arguments, and returns a number.
- */
-#ifdef __bpf__
-#define WALK_ONCE __attribute__((noinline))
-#else
-#define WALK_ONCE static __attribute__((noinline))
-#endif
 
 /* Whether the walk looks for the thread's asyncio task: in the kernel a constant, from the options. */
 #ifndef WALK_TASKS
@@ -47,8 +35,6 @@ _Static_assert(PYBPF_TSTATE_WINDOW <= WALK_BUFFER_MASK + 1 && PYBPF_CODE_WINDOW 
 #define WALK_CHUNK_MASK (WALK_CHUNK - 1)
 /* Frames that one step looks at. The verifier follows each on its own. */
 #define WALK_STEP_FRAMES 4
-/* The offset within a page, of the smallest size. */
-#define WALK_PAGE_MASK 4095
 _Static_assert(WALK_PAGE_MASK <= WALK_CHUNK_MASK, "what is below a frame on its page fits the chunk");
 /* No PyThreadState of 3.11 or 3.12 is larger; the first cframe of its thread is inside. */
 #define WALK_TSTATE_SIZE 1024
@@ -277,13 +263,6 @@ static __always_inline __u32 walk_u32(const struct walk *w, __u16 offset)
 static __always_inline __u8 walk_u8(const struct walk *w, __u16 offset)
 {
 	return w->buffer[offset & WALK_BUFFER_MASK];
-}
-
-/* Odd constants of full avalanche under multiply and shift (splitmix64's finalizer, Steele et al. 2014). */
-static __always_inline __u64 walk_mix(__u64 hash, __u64 value)
-{
-	hash = (hash ^ value) * 0xbf58476d1ce4e5b9ULL;
-	return hash ^ (hash >> 29);
 }
 
 /* Fields of the frame that lies at offset `at` of the chunk. */

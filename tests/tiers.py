@@ -23,6 +23,7 @@ EACH_VERSION = [
     "test_every_instruction::test_ways_into_a_function",
     "test_lines::test_lines *-dis",
     "test_native::test_chains_that_are_known",
+    "test_native_agrees::test_threads_that_have_slept_since_before_the_run",
     "test_stacks::test_stacks *-calls",
     "test_states::test_exception_mode_keeps_handlers",
     "test_wall::test_the_gil_is_told_from_a_lock",

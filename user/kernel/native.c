@@ -45,6 +45,13 @@ int kernel_write_native_page(struct kernel *k, uint32_t page, const struct pybpf
 	return chunk < k->nr_chunks ? bpf_map_update_elem(k->chunks[chunk], &at, content, BPF_ANY) : -ENOENT;
 }
 
+int kernel_read_native_page(const struct kernel *k, uint32_t page, struct pybpf_native_page *out)
+{
+	uint32_t chunk = page / PYBPF_NATIVE_CHUNK_PAGES, at = page % PYBPF_NATIVE_CHUNK_PAGES;
+
+	return chunk < k->nr_chunks ? bpf_map_lookup_elem(k->chunks[chunk], &at, out) : -ENOENT;
+}
+
 int kernel_put_native_list(struct kernel *k, uint64_t proc_id, const struct pybpf_native_list *list)
 {
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.native_lists), &proc_id, list, BPF_ANY);

@@ -26,8 +26,9 @@ int kernel_add_native_chunk(struct kernel *k);
 /* Returns the number of chunks. */
 uint32_t kernel_count_native_chunks(const struct kernel *k);
 
-/* Writes one page, by its number. Returns 0 or negative errno. */
+/* Writes, or reads, one page by its number. Returns 0 or negative errno. */
 int kernel_write_native_page(struct kernel *k, uint32_t page, const struct pybpf_native_page *content);
+int kernel_read_native_page(const struct kernel *k, uint32_t page, struct pybpf_native_page *out);
 
 /* Tells where a process's list is, in place of an earlier one. Returns 0 or negative errno. */
 int kernel_put_native_list(struct kernel *k, uint64_t proc_id, const struct pybpf_native_list *list);

@@ -17,8 +17,7 @@
 #include "processes/processes.h"
 #include "session/account_entry.h"
 #include "session/internal.h"
-#include "session/native/files.h"
-#include "session/native/pages.h"
+#include "session/native/internal.h"
 
 /* Seconds from one look at a process's mappings to the next: from the least, twice as long as nothing changes. */
 #define PAUSE_LEAST_S 0.05
@@ -28,70 +27,10 @@
 /* Longest time for names when the run has ended. */
 #define END_S 1.0
 
-struct mapping {
-	uint64_t start, end, offset;
-	uint32_t file; /* index in files */
-	uint32_t pad;
-};
-
-/* A process, and what it maps. */
-struct mapper {
-	uint64_t proc_id;
-	pid_t pid;
-	bool is_due;      /* its mappings are to be read */
-	bool is_unshown;  /* the kernel side does not know them as they are */
-	double next_look; /* CLOCK_MONOTONIC seconds: not before this */
-	double pause;
-	uint64_t code_pages; /* when they were read last */
-	uint32_t heard;      /* processes_record.mapped when they were read last */
-	struct mapping *mappings;
-	uint32_t count, left_out;
-	struct pybpf_native_list shown; /* count 0: none is */
-};
-
-enum job {
-	JOB_NONE,
-	JOB_MAPPINGS,
-	JOB_ROWS,
-	JOB_NAMES,
-};
-
-union answer {
-	struct native_mappings mappings;
-	struct native_rows rows;
-	struct native_names names;
-};
-
-struct session_native_state {
-	struct native_frames *frames;
-	struct native_pages pages;
-	struct native_files files;
-	struct intern mappers; /* struct mapper */
-	uint64_t generation;
-	enum job job;
-	uint64_t job_proc_id;
-	bool job_is_new;   /* its question was not asked yet */
-	uint32_t job_file; /* index of a file, or its number for names */
-	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
-	struct native_source names_source;
-	uint64_t names_base;
-	bool names_only; /* the run has ended: mappings and tables are of no use any more */
-	union answer *answer;
-	double worked_s;
-	struct session_native_account account;
-};
-
-static struct mapper *mapper_of(const struct session_native_state *n, uint64_t proc_id)
-{
-	uint32_t i = intern_find(&n->mappers, &proc_id);
-
-	return i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
-}
-
 static void on_gap(void *arg, uint64_t proc_id)
 {
 	struct session_native_state *n = arg;
-	struct mapper *mapper = mapper_of(n, proc_id);
+	struct mapper *mapper = native_mapper_of(n, proc_id);
 
 	if (mapper)
 		mapper->is_due = true;
@@ -109,6 +48,7 @@ static void release(struct session *s)
 	native_files_free(&n->files);
 	native_pages_free(&n->pages);
 	native_frames_free(n->frames);
+	native_walker_free(n->walker);
 	free(n->answer);
 	free(n);
 	s->native = NULL;
@@ -302,7 +242,7 @@ static void take_mappings(struct session_native_state *n, struct mapper *mapper,
 
 static int look_at_mappings(struct session_native_state *n, double now)
 {
-	struct mapper *mapper = mapper_of(n, n->job_proc_id);
+	struct mapper *mapper = native_mapper_of(n, n->job_proc_id);
 	int err;
 
 	if (!mapper)
@@ -382,104 +322,6 @@ static int work_on_job(struct session *s, double now)
 	return err;
 }
 
-static bool is_in(const struct native_segment *segment, uint64_t offset)
-{
-	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
-}
-
-static int compare_mappings(const void *a, const void *b)
-{
-	const struct pybpf_native_mapping *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
-/* Says where the code of the mapping is in its file. */
-static void place(const struct native_known_file *file, const struct mapping *mapping, struct pybpf_native_mapping *out)
-{
-	uint64_t size = mapping->end - mapping->start;
-
-	*out = (struct pybpf_native_mapping){.start = mapping->start, .first = PYBPF_NATIVE_NO_PAGE};
-	out->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
-	for (uint32_t i = 0; file->is_known && i < file->about.nr_segments; i++) {
-		const struct native_segment *segment = &file->about.segments[i];
-
-		if (!is_in(segment, mapping->offset))
-			continue;
-		out->file = file->number;
-		out->bias = mapping->start - mapping->offset + segment->delta;
-		break;
-	}
-	if (file->state == NATIVE_FILE_WANTED)
-		out->pages = 1;
-	if (file->state != NATIVE_FILE_THERE || !out->file)
-		return;
-	out->first = file->first;
-	out->pages = file->pages;
-}
-
-/* Takes the list of a process from the programs. */
-static void hide(struct session_native_state *n, struct mapper *mapper, double now)
-{
-	if (mapper->shown.count)
-		native_pages_give(&n->pages, mapper->shown.first, native_pages_of_mappings(mapper->shown.count), now);
-	mapper->shown.count = 0;
-}
-
-/* Returns 0 or negative errno. */
-static int show_list(struct session *s, struct mapper *mapper, const struct pybpf_native_mapping *list, double now)
-{
-	struct session_native_state *n = s->native;
-	struct pybpf_native_list shown = {
-		.generation = ++n->generation, .code_pages = mapper->code_pages, .count = mapper->count};
-	uint32_t pages = native_pages_of_mappings(mapper->count);
-	int err = native_pages_take(&n->pages, pages, now, &shown.first);
-
-	if (err)
-		return err;
-	err = native_pages_write_mappings(&n->pages, shown.first, shown.generation, list, mapper->count);
-	err = err ? err : kernel_put_native_list(s->kernel, mapper->proc_id, &shown);
-	if (err) {
-		native_pages_give(&n->pages, shown.first, pages, now);
-		return err;
-	}
-	hide(n, mapper, now);
-	mapper->shown = shown;
-	return 0;
-}
-
-static void show(struct session *s, struct mapper *mapper, double now)
-{
-	const struct session_native_state *n = s->native;
-	struct pybpf_native_mapping *list = calloc(mapper->count + 1u, sizeof(*list));
-	int err;
-
-	mapper->is_unshown = false;
-	if (!list || !mapper->count) {
-		free(list);
-		return;
-	}
-	for (uint32_t i = 0; i < mapper->count; i++)
-		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
-	qsort(list, mapper->count, sizeof(*list), compare_mappings);
-	err = show_list(s, mapper, list, now);
-	if (err)
-		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
-	free(list);
-}
-
-static void show_changed(struct session *s, double now)
-{
-	const struct session_native_state *n = s->native;
-
-	for (uint32_t i = 0; i < n->mappers.count; i++) {
-		struct mapper *mapper = intern_item(&n->mappers, i);
-
-		if (mapper->is_unshown)
-			show(s, mapper, now);
-	}
-}
-
 /* Returns whether there is more to do at once. */
 static bool work_until(struct session *s, double until)
 {
@@ -494,7 +336,7 @@ static bool work_until(struct session *s, double until)
 			work_on_job(s, now);
 		now = clock_s(CLOCK_MONOTONIC);
 	}
-	show_changed(s, now);
+	native_show_changed(s, now);
 	n->worked_s += now - begin;
 	return more;
 }
@@ -525,7 +367,7 @@ static void forget_process(struct session *s, uint64_t proc_id)
 	if (i == INTERN_NONE)
 		return;
 	kernel_delete_native_list(s->kernel, proc_id);
-	hide(n, intern_item(&n->mappers, i), clock_s(CLOCK_MONOTONIC));
+	native_hide(n, intern_item(&n->mappers, i), clock_s(CLOCK_MONOTONIC));
 	forget_mappings(n, intern_item(&n->mappers, i));
 	intern_remove(&n->mappers, i);
 }

@@ -113,6 +113,12 @@ uint32_t native_pages_of_mappings(size_t mappings)
 	return (uint32_t)(mappings / PYBPF_NATIVE_PAGE_MAPPINGS) + 1;
 }
 
+static int write_page(struct native_pages *p, uint32_t number, const struct pybpf_native_page *page)
+{
+	p->writes++;
+	return kernel_write_native_page(p->kernel, number, page);
+}
+
 int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct pybpf_native_row *rows, size_t count)
 {
 	struct pybpf_native_page page;
@@ -124,7 +130,7 @@ int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct
 		memcpy(page.rows, rows + at, whole * sizeof(*rows));
 		for (size_t i = whole; i < PYBPF_NATIVE_PAGE_ROWS; i++)
 			page.rows[i] = (struct pybpf_native_row){PYBPF_NATIVE_NO_PC, PYBPF_NATIVE_NONE};
-		err = kernel_write_native_page(p->kernel, first++, &page);
+		err = write_page(p, first++, &page);
 	}
 	return err;
 }
@@ -138,10 +144,10 @@ int native_pages_write_mappings(struct native_pages *p, uint32_t first, uint64_t
 
 	for (size_t i = 0; i < count && !err; i++) {
 		if (in_page == PYBPF_NATIVE_PAGE_MAPPINGS) {
-			err = kernel_write_native_page(p->kernel, first++, &page);
+			err = write_page(p, first++, &page);
 			in_page = 0;
 		}
 		page.mappings[in_page++] = mappings[i];
 	}
-	return err ? err : kernel_write_native_page(p->kernel, first, &page);
+	return err ? err : write_page(p, first, &page);
 }

@@ -19,7 +19,8 @@ struct native_pages {
 	struct kernel *kernel;
 	struct native_run *runs; /* in order of first; neighbours that are free are one */
 	size_t nr_runs, room;
-	uint64_t used; /* pages */
+	uint64_t used;   /* pages */
+	uint64_t writes; /* of pages, since the begin */
 };
 
 void native_pages_init(struct native_pages *p, struct kernel *kernel);

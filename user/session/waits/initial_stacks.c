@@ -16,12 +16,15 @@
 #include "session/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/native/native.h"
 #include "session/waits/initial_stacks_read.h"
 
 /* Longest time of a turn. As long as it took, the loop then does nothing of this. */
 #define TURN_S 0.01
 /* Time in which the record of a process comes that started as the run began: its event waits in a buffer. */
 #define RECORD_S 0.5
+/* Time in which tables for native frames are made before stacks are read without them. */
+#define TABLES_S 1.0
 /* Interval between looks at processes of which it is not known yet what they run. */
 #define LOOKING_S 0.05
 /*
@@ -239,6 +242,14 @@ static void put_back(struct session_initial_stacks *l, struct user *user, uint32
 	}
 }
 
+/* Returns whether it is too early to read the process's stacks. */
+static bool must_wait(const struct session *s, const struct processes_record *record, double now)
+{
+	return record->state == PROCESSES_LOOKING ||
+	       (record->state == PROCESSES_PYTHON && now < s->waits.initial_stacks.begin + TABLES_S &&
+		session_native_is_pending(s, record->proc_id));
+}
+
 /* Looks at the first process of the user. now: CLOCK_MONOTONIC seconds. */
 static void look_at_process(struct session *s, struct user *user, double now)
 {
@@ -248,7 +259,7 @@ static void look_at_process(struct session *s, struct user *user, double now)
 	const struct processes_record *record = processes_find_record(s->processes, process->proc_id);
 	int err = -ESRCH;
 
-	if (record && !record->ended && record->state == PROCESSES_LOOKING) {
+	if (record && !record->ended && must_wait(s, record, now)) {
 		process->turn = l->turn;
 		push_process(l, user, at);
 		return;

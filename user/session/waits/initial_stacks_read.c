@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/siphash.h"
@@ -11,6 +12,7 @@
 #include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
+#include "session/native/native.h"
 #include "session/source_file.h"
 #include "symbols/walk_user.h"
 
@@ -52,14 +54,33 @@ struct asking {
 	double codes_until; /* CLOCK_MONOTONIC seconds; 0: no code object has come yet */
 };
 
+/* Puts native frames behind those of Python. Returns the event in its new place; NULL: without memory, it is freed. */
+static struct pybpf_stack_event *add_native(struct pybpf_stack_event *event, const struct native_walked *native)
+{
+	size_t size = event->event.size, more = native->count * sizeof(native->frames[0]);
+	struct pybpf_stack_event *bigger = realloc(event, size + more);
+
+	if (!bigger) {
+		free(event);
+		return NULL;
+	}
+	if (more)
+		memcpy((char *)bigger + size, native->frames, more);
+	bigger->nr_native = (uint16_t)native->count;
+	bigger->native_end = (uint16_t)native->end;
+	bigger->event.size = (uint32_t)(size + more);
+	return bigger;
+}
+
 /* Adds the stack to the profile's. Returns 0 or -ENOMEM. */
 static int add_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
-		     uint64_t stack_id)
+		     const struct native_walked *native, uint64_t stack_id)
 {
 	struct pybpf_stack_event *event =
 		walk_stack_event(stack->frames, stack->depth, stack->flags, found->proc_id, stack->runtime);
 	int err;
 
+	event = event ? add_native(event, native) : NULL;
 	if (!event)
 		return -ENOMEM;
 	event->stack_id = stack_id;
@@ -73,12 +94,12 @@ static int add_stack(struct session *s, const struct pybpf_thread_found *found, 
 
 /* Finds the id of the stack, which is added if no thread of the process had it before. Returns 0 or -ENOMEM. */
 static int find_stack(struct session *s, const struct pybpf_thread_found *found, const struct ask_threads_stack *stack,
-		      uint64_t *stack_id)
+		      const struct native_walked *native, uint64_t *stack_id)
 {
 	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	const uint8_t *key = siphash_process_key();
 	const uint64_t parts[] = {siphash(key, stack->frames, stack->kept * sizeof(*stack->frames)), stack->depth,
-				  stack->flags, stack->runtime};
+				  stack->flags, stack->runtime, native->hash};
 	const struct session_known_stack fresh = {.proc_id = found->proc_id,
 						  .hash = siphash(key, parts, sizeof(parts)),
 						  .stack_id = OWN_STACK_IDS + l->known.count};
@@ -88,7 +109,7 @@ static int find_stack(struct session *s, const struct pybpf_thread_found *found,
 	if (i == INTERN_NONE)
 		return -ENOMEM;
 	*stack_id = ((const struct session_known_stack *)intern_item(&l->known, i))->stack_id;
-	return is_fresh ? add_stack(s, found, stack, *stack_id) : 0;
+	return is_fresh ? add_stack(s, found, stack, native, *stack_id) : 0;
 }
 
 static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, void *arg)
@@ -99,12 +120,16 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	const struct pybpf_thread_found *found = &l->found[asking->at[thread]];
 	struct session_initial_stack initial = {
 		.proc_id = found->proc_id, .tid = found->tid, .stack_id = PYBPF_STACK_ID_EARLIER};
+	struct native_walked native;
 	struct pybpf_thread now;
 	bool fresh;
 	int err = 0;
 
+	if (stack->outcome == ASK_THREADS_TOO_LONG || !session_initial_still_sleeps(s, found))
+		return 0;
+	session_native_follow(s, found, &native);
 	/* If it was woken meanwhile, what was read is no stack of its sleep. */
-	if (stack->outcome == ASK_THREADS_TOO_LONG || !find_thread(s, found, &now))
+	if (!find_thread(s, found, &now))
 		return 0;
 	/* Where there is no room it stays "1 descriptor". */
 	if (stack->polled >= 0)
@@ -116,7 +141,7 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	if (stack->outcome == ASK_THREADS_STACK) {
 		initial.gil = stack->wants_gil;
 		initial.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;
-		err = find_stack(s, found, stack, &initial.stack_id);
+		err = find_stack(s, found, stack, &native, &initial.stack_id);
 	}
 	if (err || intern_add(&l->stacks, &initial, &fresh) == INTERN_NONE)
 		return -ENOMEM;

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native frames of threads that stand: those of --native, by the tables, are those that libdw finds in the stopped process."""
+
+import os
+import subprocess
+
+import pytest
+
+import harness
+import pythons
+from test_dump import dump
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+# Debian's musl tells nothing of its frames.
+PYTHONS = [python for python in pythons.interpreters() if "musl" not in python.name]
+every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
+
+
+LOOPS = ("_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx")
+
+
+def name_of(name):
+    """Without what compilers put behind the name of a part, and C libraries before one of a function's several names."""
+    return "" if not name or name.startswith("[") else name.partition(".")[0].lstrip("_")
+
+
+def base(path):
+    return os.path.basename(path or "")
+
+
+def as_one(frames):
+    """Functions of one file without a name, one behind the other, are shown as one."""
+    return [frame for i, frame in enumerate(frames) if frame[0] or frame != (frames[i - 1] if i else None)]
+
+
+def as_profiled(stack):
+    """(Name, file, the Python function that called it) of each native frame, the outermost first."""
+    caller, found = None, []
+    for frame in stack:
+        if frame.file.endswith(".py"):
+            caller = frame.name
+        elif frame.file:
+            loop = frame.name.startswith(LOOPS)
+            found.append((name_of(frame.name), frame.file, None if loop else caller))
+    return as_one(found)
+
+
+def as_dumped(thread):
+    return as_one([
+        (name_of(frame["function"]), base(frame["file"]),
+         None if frame["caller"] is None else thread["frames"][frame["caller"]]["function"])
+        for frame in thread["native_frames"]
+    ])
+
+
+def without_callers(frames):
+    return as_one([frame[:2] for frame in frames])
+
+
+@every_python
+def test_threads_that_have_slept_since_before_the_run(python):
+    """Each way to wait; the main thread, too. No switch shows them: they are followed from user space."""
+    with harness.target(python, "standing.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "S")
+        run = harness.record(target.pid, "--mode=wall", "--native=all", "--idle", "--threads", seconds=2, rate=99)
+        picture = dump(target.pid, "--native")
+    ours = {int(stack[0].text.rpartition("(")[2].rstrip(")")): stack[1:] for stack, _ in run.stacks()}
+    assert len(ours) == len(run.stacks())
+    # A wait that a stop ends early ends the thread in 2.7 (docs/dump.md, --freeze).
+    assert len(picture["threads"]) > 8
+    for thread in picture["threads"]:
+        mine, theirs = as_profiled(ours[thread["tid"]]), as_dumped(thread)
+        if not thread["native_fits"]:  # it knows the interpreter's loop by its name only
+            assert "sid-" in python.name, thread["name"]
+            mine, theirs = without_callers(mine), without_callers(theirs)
+        assert mine == theirs, thread["name"]
+
+
+SAME_LINE = """
+import os, threading, time
+lock = threading.Lock()
+lock.acquire()
+def wait(function, *arguments):
+    function(*arguments)
+for what in [(time.sleep, 100), (lock.acquire,), (os.read, os.pipe()[0], 1)]:
+    threading.Thread(target=wait, args=what, daemon=True).start()
+time.sleep(0.3)
+print("{}", flush=True)
+wait(time.sleep, 100)
+"""
+CALLS = {"[sleep]": "time_sleep", "[lock]": "lock_PyThread_acquire_lock", "[pipe: read]": "os_read"}
+
+
+def test_threads_whose_python_functions_are_the_same():
+    """Each has its own functions of C."""
+    argv = [pythons.one((3, 12)).argv[0], "-c", SAME_LINE]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        run = harness.record(process.pid, "--mode=wall", "--native", "--idle", seconds=1, rate=99)
+    found = {stack[-1].text: {frame.name for frame in stack} & set(CALLS.values()) for stack, _ in run.stacks()}
+    assert found == {cause: {name} for cause, name in CALLS.items()}, run.out

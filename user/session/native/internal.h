@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the files of session/native share. */
+#ifndef SESSION_NATIVE_INTERNAL_H
+#define SESSION_NATIVE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/intern.h"
+#include "native/ask.h"
+#include "native/walker.h"
+#include "session/native/files.h"
+#include "session/native/native_account.h"
+#include "session/native/pages.h"
+
+struct session;
+
+struct mapping {
+	uint64_t start, end, offset;
+	uint32_t file; /* index in files */
+	uint32_t pad;
+};
+
+/* A process, and what it maps. */
+struct mapper {
+	uint64_t proc_id;
+	pid_t pid;
+	bool is_due;      /* its mappings are to be read */
+	bool is_unshown;  /* the kernel side does not know them as they are */
+	double next_look; /* CLOCK_MONOTONIC seconds: not before this */
+	double pause;
+	uint64_t code_pages; /* when they were read last */
+	uint32_t heard;      /* processes_record.mapped when they were read last */
+	struct mapping *mappings;
+	uint32_t count, left_out;
+	struct pybpf_native_list shown; /* count 0: none is */
+};
+
+enum job {
+	JOB_NONE,
+	JOB_MAPPINGS,
+	JOB_ROWS,
+	JOB_NAMES,
+};
+
+union answer {
+	struct native_mappings mappings;
+	struct native_rows rows;
+	struct native_names names;
+};
+
+struct session_native_state {
+	struct native_frames *frames;
+	struct native_pages pages;
+	struct native_files files;
+	struct intern mappers; /* struct mapper */
+	uint64_t generation;
+	enum job job;
+	uint64_t job_proc_id;
+	uint32_t job_file; /* index of a file, or its number for names */
+	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
+	struct native_source names_source;
+	uint64_t names_base;
+	bool names_only; /* the run has ended: mappings and tables are of no use any more */
+	union answer *answer;
+	struct native_walker *walker; /* NULL: no thread was followed yet */
+	uint64_t walker_writes;       /* pages.writes then */
+	double worked_s;
+	struct session_native_account account;
+};
+
+static inline struct mapper *native_mapper_of(const struct session_native_state *n, uint64_t proc_id)
+{
+	uint32_t i = intern_find(&n->mappers, &proc_id);
+
+	return i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
+}
+
+/* Tells the programs what changed since the last call of what processes map. now: CLOCK_MONOTONIC seconds. */
+void native_show_changed(struct session *s, double now);
+/* Takes the list of a process from the programs. */
+void native_hide(struct session_native_state *n, struct mapper *mapper, double now);
+
+#endif

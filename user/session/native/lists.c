@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Lists of what processes map, as the programs search them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "kernel/native.h"
+#include "session/internal.h"
+#include "session/native/internal.h"
+
+static bool is_in(const struct native_segment *segment, uint64_t offset)
+{
+	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
+}
+
+static int compare_mappings(const void *a, const void *b)
+{
+	const struct pybpf_native_mapping *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Says where the code of the mapping is in its file. */
+static void place(const struct native_known_file *file, const struct mapping *mapping, struct pybpf_native_mapping *out)
+{
+	uint64_t size = mapping->end - mapping->start;
+
+	*out = (struct pybpf_native_mapping){.start = mapping->start, .first = PYBPF_NATIVE_NO_PAGE};
+	out->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+	for (uint32_t i = 0; file->is_known && i < file->about.nr_segments; i++) {
+		const struct native_segment *segment = &file->about.segments[i];
+
+		if (!is_in(segment, mapping->offset))
+			continue;
+		out->file = file->number;
+		out->bias = mapping->start - mapping->offset + segment->delta;
+		break;
+	}
+	if (file->state == NATIVE_FILE_WANTED)
+		out->pages = 1;
+	if (file->state != NATIVE_FILE_THERE || !out->file)
+		return;
+	out->first = file->first;
+	out->pages = file->pages;
+}
+
+void native_hide(struct session_native_state *n, struct mapper *mapper, double now)
+{
+	if (mapper->shown.count)
+		native_pages_give(&n->pages, mapper->shown.first, native_pages_of_mappings(mapper->shown.count), now);
+	mapper->shown.count = 0;
+}
+
+/* Returns 0 or negative errno. */
+static int show_list(struct session *s, struct mapper *mapper, const struct pybpf_native_mapping *list, double now)
+{
+	struct session_native_state *n = s->native;
+	struct pybpf_native_list shown = {
+		.generation = ++n->generation, .code_pages = mapper->code_pages, .count = mapper->count};
+	uint32_t pages = native_pages_of_mappings(mapper->count);
+	int err = native_pages_take(&n->pages, pages, now, &shown.first);
+
+	if (err)
+		return err;
+	err = native_pages_write_mappings(&n->pages, shown.first, shown.generation, list, mapper->count);
+	err = err ? err : kernel_put_native_list(s->kernel, mapper->proc_id, &shown);
+	if (err) {
+		native_pages_give(&n->pages, shown.first, pages, now);
+		return err;
+	}
+	native_hide(n, mapper, now);
+	mapper->shown = shown;
+	return 0;
+}
+
+static void show(struct session *s, struct mapper *mapper, double now)
+{
+	const struct session_native_state *n = s->native;
+	struct pybpf_native_mapping *list = calloc(mapper->count + 1u, sizeof(*list));
+	int err;
+
+	mapper->is_unshown = false;
+	if (!list || !mapper->count) {
+		free(list);
+		return;
+	}
+	for (uint32_t i = 0; i < mapper->count; i++)
+		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
+	qsort(list, mapper->count, sizeof(*list), compare_mappings);
+	err = show_list(s, mapper, list, now);
+	if (err)
+		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
+	free(list);
+}
+
+void native_show_changed(struct session *s, double now)
+{
+	const struct session_native_state *n = s->native;
+
+	for (uint32_t i = 0; i < n->mappers.count; i++) {
+		struct mapper *mapper = intern_item(&n->mappers, i);
+
+		if (mapper->is_unshown)
+			show(s, mapper, now);
+	}
+}
