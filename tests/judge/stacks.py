@@ -6,6 +6,7 @@ Given up is what the account says was lost or is incomplete.
 
 import os
 import subprocess
+import tempfile
 import time
 
 import harness
@@ -73,7 +74,21 @@ def read_names(process):
     return names
 
 
-def measure(program, interpreter, wanted):
+def record(pid, seconds, native):
+    """native: Python's functions are those of a run with --native."""
+    options = ["--max-stacks", MAX_STACKS]
+    limits = {"seconds": "%.2f" % seconds, "rate": RATE, "timeout": 120}
+    if not native:
+        return harness.record(pid, *options, **limits)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "native.pybpf")
+        run = harness.record(pid, *options, "--native", "-o", path, **limits)
+        told = harness.pybpf("report", path, "--no-native", "-f", "folded")
+    assert told.code == 0, told.err
+    return harness.Run(run.code, told.out, run.err, run.stats)
+
+
+def measure(program, interpreter, wanted, native=False):
     result = Result(program.name, interpreter.name)
     start = time.monotonic()
     with started(program, interpreter) as process:
@@ -81,9 +96,7 @@ def measure(program, interpreter, wanted):
         rate = RATE
         for _ in range(MAX_RUNS):
             seconds = max(0.3, (wanted - result.samples) / rate * 1.05)
-            run = harness.record(
-                process.pid, "--max-stacks", MAX_STACKS, seconds="%.2f" % min(seconds, 20), rate=RATE, timeout=120
-            )
+            run = record(process.pid, min(seconds, 20), native)
             add(program, result, run, interpreter.version)
             rate = max(100, run.stats["samples"]["python"] / run.stats["duration_s"])
             if result.samples >= wanted or time.monotonic() - start > MAX_SECONDS:
