@@ -140,12 +140,12 @@ def test_short_callbacks_do_not_add_up(python, tmp_path):
 def test_none_is_lost_before_one_that_computes(python, tmp_path):
     """A virtual machine does not tell the switch to the CPU after some 2 of 1,000 sleeps: a sample does then, nearly always."""
     lost = []
-    for _ in range(2):
+    for _ in range(4):
         says, listed, _ = run_blocks(python, "turns", tmp_path, "--mode=wall", "--async-block=5ms")
         lost.append(len(says["took"]["naps"]) - listed["[task: naps]"]["count"])
         if not lost[-1]:
             break
-    assert len(says["took"]["naps"]) == 500 and lost[-1] == 0 <= sum(lost) <= 2, lost
+    assert len(says["took"]["naps"]) == 500 and lost[-1] == 0 <= max(lost) <= 2, lost
 
 
 @some_pythons

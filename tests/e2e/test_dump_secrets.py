@@ -30,6 +30,7 @@ def test_the_corpus_is_large():
 @pytest.mark.parametrize("kind", ["variable", "key", "attribute", "pair"])
 def test_no_secret_is_shown(python, kind):
     with harness.target(python, "secret_corpus.py", str(CORPUS), kind) as target:
+        harness.wait_for(lambda: "stand" in values(dump(target.pid, "--locals")))
         found = values(dump(target.pid, "--locals", "--locals"))
         shown = values(dump(target.pid, "--locals", "--locals", "--show-secrets"))
         places = target.says["places"]
@@ -57,6 +58,7 @@ WHOLE = """by_tuple by_nested by_nul by_nuls by_high by_list by_set by_class by_
 @pytest.mark.parametrize("times", [1, 3])
 def test_forms_that_no_text_has(python, times):
     with harness.target(python, "secret_corpus.py", str(CORPUS), "forms") as target:
+        harness.wait_for(lambda: "stand" in values(dump(target.pid, "--locals")))
         found = values(dump(target.pid, *["--locals"] * times))["forms"]
         shown = values(dump(target.pid, *["--locals"] * times, "--show-secrets"))["forms"]
     told = {name: value for name, value in found.items() if "hunter2" in value or "4711471147" in value}

@@ -24,6 +24,7 @@ RATE = 499
 INCOMPLETE = "[native frames incomplete]"
 # Until tables are there: mappings are read, and each file.
 BEGIN_S = 0.5
+ENOUGH = 400  # samples of some 12 chains
 
 
 def has_frames(python):
@@ -37,7 +38,7 @@ def calls(python, *options, seconds=2):
     if why:
         pytest.skip("%s: %s" % (python.name, why))
     with harness.target(python, "native_calls.py", native.library(python, "native_calls"), "300") as target:
-        return harness.record(target.pid, *options, seconds=seconds, rate=RATE), target.says["chains"]
+        return harness.record_busy(target.pid, *options, fewest=ENOUGH, seconds=seconds, rate=RATE), target.says["chains"]
 
 
 def own(stack, chains):
@@ -137,7 +138,7 @@ def test_a_library_that_is_loaded_later(tmp_path):
         names = [frame.name for frame in stack]
         if "nc_burn" in names or INCOMPLETE in names:
             found[names[-4:] == ["nc_outer", "nc_middle", "nc_inner", "nc_burn"]] += count
-    assert found[True] > 0.7 * sum(found.values()) and found[True] > 300, found
+    assert found[True] > 0.7 * sum(found.values()) and found[True] > 100, found
 
 
 def test_two_programs_at_the_same_addresses():
@@ -199,7 +200,7 @@ def test_a_library_in_the_place_of_another_one(tmp_path):
         chains[tuple(frame.name for frame in stack if frame.name[:3] in ("nc_", "xy_"))] += count
     whole = [tuple(mark + name for name in ("outer", "middle", "inner", "burn")) for mark in ("nc_", "xy_")]
     others = {chain: count for chain, count in chains.items() if chain and not any(is_prefix(chain, one) for one in whole)}
-    assert min(chains[one] for one in whole) > 200, chains
+    assert min(chains[one] for one in whole) > 30, chains
     assert sum(others.values()) < 0.02 * sum(chains.values()), chains
 
 

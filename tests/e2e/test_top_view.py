@@ -149,7 +149,7 @@ def test_stacks_of_each_table(busy):
         assert " %d, the most frequent first" % busy.pid in lines[3]
         threads = stacks_shown(lines)
         assert len({tuple(stack) for _, stack in threads}) == len(threads) > 1
-        assert {stack[2].split(" (")[0] for _, stack in threads} == {"large", "small"}
+        assert {stack[2].split(" (")[0] for _, stack in threads if len(stack) > 2} == {"large", "small"}
         assert sum(share for share, _ in threads) == pytest.approx(100, abs=2)
         screen.keys("Enter")
         time.sleep(0.5)

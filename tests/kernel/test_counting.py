@@ -29,11 +29,11 @@ main()
 # Depths by the line that the test sends; at each the time is spent at the bottom.
 DEPTHS = Source("""
 def spin(until):
-    while time.time() < until:
+    while time.thread_time() < until:
         sum(range(20000))
 def dive(n, seconds):
     if n: dive(n - 1, seconds)
-    else: spin(time.time() + seconds)
+    else: spin(time.thread_time() + seconds)
 def rounds():
     while True:
         go()

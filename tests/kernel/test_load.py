@@ -105,7 +105,7 @@ def test_true_stacks(interpreter, features):
 @pytest.mark.parametrize("features", WITHOUT)
 def test_new_stacks_keep_coming(interpreter, features):
     with running(interpreter, STEPS) as target:
-        run = harness.record_busy(target.pid, *without(features), rate=1999)
+        run = harness.record_busy(target.pid, *without(features), fewest=400, rate=1999)
     steps = set()
     for stack, _ in check_sums(run):
         own = names(stack)
