@@ -23,8 +23,10 @@
 #define TURN_S 0.01
 /* Time in which the record of a process comes that started as the run began: its event waits in a buffer. */
 #define RECORD_S 0.5
-/* Time in which tables for native frames are made before stacks are read without them. */
+/* Time in which tables for native frames are made before stacks are read without them, and for these if the run ends
+ * first. */
 #define TABLES_S 1.0
+#define END_S    0.1
 /* Interval between looks at processes of which it is not known yet what they run. */
 #define LOOKING_S 0.05
 /*
@@ -129,6 +131,7 @@ int session_initial_stacks_find(struct session *s)
 	}
 	l->nr_found = asleep;
 	l->begin = clock_s(CLOCK_MONOTONIC);
+	l->tables_until = l->begin + TABLES_S;
 	return err ?: list_processes(l);
 }
 
@@ -246,7 +249,7 @@ static void put_back(struct session_initial_stacks *l, struct user *user, uint32
 static bool must_wait(const struct session *s, const struct processes_record *record, double now)
 {
 	return record->state == PROCESSES_LOOKING ||
-	       (record->state == PROCESSES_PYTHON && now < s->waits.initial_stacks.begin + TABLES_S &&
+	       (record->state == PROCESSES_PYTHON && now < s->waits.initial_stacks.tables_until &&
 		session_native_is_pending(s, record->proc_id));
 }
 
@@ -343,8 +346,24 @@ void session_initial_stacks_tell(const struct session *s, struct session_account
 	}
 }
 
+/* Reads the stacks that have waited for tables: their Python functions are those of a run without native frames. */
+static void read_waiting(struct session *s)
+{
+	struct session_initial_stacks *l = &s->waits.initial_stacks;
+	double now = clock_s(CLOCK_MONOTONIC), until = now + END_S;
+
+	if (now >= l->tables_until || !session_native_frames(s))
+		return;
+	l->tables_until = now;
+	for (l->next = now; now < until && l->nr_processes && !s->error; now = clock_s(CLOCK_MONOTONIC)) {
+		session_initial_stacks_look(s, now);
+		l->next = now;
+	}
+}
+
 static void end(struct session *s)
 {
+	read_waiting(s);
 	kernel_see_polled(s->kernel);
 }
 

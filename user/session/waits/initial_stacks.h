@@ -42,9 +42,10 @@ struct session_initial_stacks {
 	struct intern users;           /* queues of processes */
 	uid_t last_uid;                /* the user whose threads were read last */
 	uint64_t turn;
-	double begin, next; /* of the reading, and of its next turn, CLOCK_MONOTONIC seconds */
-	uint64_t late;      /* threads that woke, or ended, before their stacks were read, or could not be read */
-	uint64_t unread_ns; /* time of threads in the profile whose stacks were not read */
+	double begin, next;  /* of the reading, and of its next turn, CLOCK_MONOTONIC seconds */
+	double tables_until; /* until then they wait for tables of native frames */
+	uint64_t late;       /* threads that woke, or ended, before their stacks were read, or could not be read */
+	uint64_t unread_ns;  /* time of threads in the profile whose stacks were not read */
 };
 
 void session_initial_stacks_init(struct session_initial_stacks *l);
