@@ -89,10 +89,14 @@ static void test_widths(void **unused)
 		size_t width;
 		const char *row;
 	} cases[] = {
-		{60, "  _json.so, from fit (app.py) and 1 more\n"},
-		{50, "  _json.so, from fit and 1 more\n"},
-		{40, "  _json.so, from fit\n"},
-		{34, "  _json.so\n"},
+		{56, "  _json.so, from fit (app.py) and 1 more\n"},
+		{55, "  _json.so, from fit and 1 more\n"},
+		{47, "  _json.so, from fit and 1 more\n"},
+		{46, "  _json.so, from fit\n"},
+		{36, "  _json.so, from fit\n"},
+		{35, "  _json.so\n"},
+		{47, "  compiled code (50.0% in all)\n"},
+		{46, "  compiled code\n"},
 	};
 	struct profile *p = compiled_profile();
 

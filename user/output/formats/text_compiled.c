@@ -162,11 +162,22 @@ static void write_numbers(const struct text_table *t, uint64_t self, FILE *out)
 		output_text_percent(self, t->all));
 }
 
+/* Writes the head, with the share of all files if that has room. */
+static void write_head(const struct compiled_files *c, size_t room, FILE *out)
+{
+	static const char title[] = "compiled code", all[] = " (100.0% in all)";
+
+	fprintf(out, "%*s %7s  %s", c->table->width, "self", "self%", title);
+	if (!room || room >= strlen(title) + strlen(all))
+		fprintf(out, " (%.1f%% in all)", output_text_percent(c->self, c->table->all));
+	fputc('\n', out);
+}
+
 static int write_rows(struct compiled_files *c, FILE *out)
 {
 	const struct text_table *t = c->table;
 	const uint32_t count = c->files.count;
-	const size_t room = output_text_room(t, (size_t)t->width + strlen(" 100.0%  "));
+	const size_t room = output_text_room(t, (size_t)t->width + strlen("  100.0%  "));
 	uint32_t shown = count < COMPILED_ROWS ? count : COMPILED_ROWS;
 	struct compiled *rows = calloc(count, sizeof(*rows));
 	uint64_t rest = c->self;
@@ -177,8 +188,7 @@ static int write_rows(struct compiled_files *c, FILE *out)
 	for (uint32_t i = 0; i < count; i++)
 		rows[i] = *(const struct compiled *)intern_item(&c->files, i);
 	qsort(rows, count, sizeof(*rows), by_self);
-	fprintf(out, "%*s %7s  compiled code (%.1f%% in all)\n", t->width, "self", "self%",
-		output_text_percent(c->self, t->all));
+	write_head(c, room, out);
 	for (uint32_t i = 0; i < shown; i++) {
 		char *text = fitting_text(t, &rows[i], room);
 
