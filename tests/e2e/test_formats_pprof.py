@@ -145,6 +145,31 @@ def test_draws(recorded, tmp_path):
     assert "dive" in pprof(formats.report(recorded, ".pb.gz"), "-dot")
 
 
+def test_files_of_compiled_code_are_mappings(made, tmp_path):
+    """Each is one, with what its functions took; two profiles that are added have the same ones."""
+    path, twice = formats.report(made / "compiled.pybpf", ".pb.gz"), tmp_path / "twice.pb.gz"
+    numpy = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so"
+    want = {"python3 [FN][FL][LN]": 40, "libopenblas.so.0 [FN]": 41, numpy + " [FN]": 7, "python3.12 [FN]": 6, "uwsgi [FN]": 4}
+    want[""] = 2  # in no file
+    assert by_mapping(path) == want
+    pprof(path, "-proto", "-output", twice, str(path))
+    assert by_mapping(twice) == {name: 2 * value for name, value in want.items()}
+    found = re.search(r"(\d+), .* of 100 total", pprof(path, "-top", "-focus=libopenblas"))
+    assert int(found.group(1)) == 46, "with 5 in the kernel"
+
+
+def by_mapping(path):
+    """The mapping of each sample's leaf, as -raw has it, without its addresses, and the sum of these samples."""
+    samples, rest = pprof(path, "-raw").split("\nSamples:\n", 1)[1].split("\nLocations\n", 1)
+    locations, mappings = rest.split("\nMappings\n", 1)
+    names = {number: " ".join(words.split()) for number, words in re.findall(r"(?m)^(\d+): 0x0/0x0/0x0 (.*)$", mappings)}
+    of = {number: names.get(mapping, "") for number, mapping in re.findall(r"(?m)^ *(\d+): 0x0 (?:M=(\d+) )?", locations)}
+    sums = {}
+    for count, leaf in re.findall(r"(?m)^ +(\d+): (\d+) ", samples):
+        sums[of[leaf]] = sums.get(of[leaf], 0) + int(count)
+    return sums
+
+
 def test_two_are_added(recorded, tmp_path):
     """pprof takes in its own what it wrote of two of ours."""
     path, twice = formats.report(recorded, ".pb.gz"), tmp_path / "twice.pb.gz"

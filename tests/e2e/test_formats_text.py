@@ -282,3 +282,20 @@ def test_folded_in_flamegraph(name, recorded, made):
     samples = {title: int(re.search(r" \(([\d,]+) samples?, ", title).group(1).replace(",", "")) for title in titles}
     whole = [count for title, count in samples.items() if title.startswith("all (")]
     assert whole == [max(samples.values())] == [total(formats.folded(saved))]
+
+
+def test_marks_in_folded(made):
+    """A mark is all that --frame-marks adds, and flamegraph.pl counts the same samples by it."""
+    plain = formats.report(made / "compiled.pybpf", ".folded").read_text(encoding="utf-8")
+    path = formats.report(made / "compiled.pybpf", ".folded", "--frame-marks")
+    marked = path.read_text(encoding="utf-8")
+    assert "_[n]" not in plain and marked.replace("_[n]", "") == plain
+    leaves = Counter()
+    for stack, count in re.findall(r"(?m)^(.*) (\d+)$", marked):
+        leaves[re.search(r"(_\[.\])?$", stack).group()] += int(count)
+        for frame in stack.split(";"):
+            compiled = ".so" in frame or "(python3.12)" in frame or "(uwsgi)" in frame or "[vdso]" in frame
+            assert frame.endswith("_[n]") == compiled, frame
+    assert leaves == {"_[n]": 60, "_[k]": 5, "": 35}
+    titles = [title for title, _ in formats.flamegraph(path)]
+    assert [title for title in titles if title.startswith("dgemm_ (libopenblas.so.0)_[n] (35 samples")], titles

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import formats
 import harness
 import pythons
 from firefox import firefox
@@ -292,6 +293,17 @@ def test_gecko(recording, tmp_path):
     assert meta["product"] == "pybpf"
     assert meta["interval"] == pytest.approx(1000 / RATE, rel=1e-5)
     assert len(info["processes"]) == 2
+
+
+def test_gecko_libraries(tmp_path):
+    """Firefox Profiler has the library of compiled code, and none of Python's functions."""
+    path = formats.report(formats.made(tmp_path) / "compiled.pybpf", ".gecko.json")
+    with firefox(path, tmp_path / "session") as session:
+        (thread,) = session.ask("thread", "list", "--limit", 0)["threads"]
+        functions = session.ask("thread", "functions", "--thread", thread["threadHandle"], "--limit", 0)["functions"]
+    self = {function["nameWithLibrary"]: function["selfSamples"] for function in functions}
+    assert sum(count for name, count in self.items() if name.startswith("libopenblas.so.0!")) == 41
+    assert self["python3.12!list_sort_impl"] == 6 and self["[vdso]"] == 2 and self["fit"] == 30
 
 
 def test_gecko_lines(recording):

@@ -51,10 +51,11 @@ def shim(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Saved profiles: one that has something of everything, and one with long texts, for which memory grows in steps."""
+    """One that has something of everything, one with long texts, for which memory grows in steps, and compiled code."""
     folder = tmp_path_factory.mktemp("made")
     subprocess.run([str(formats.MADE), str(folder)], check=True, timeout=LIMIT_S)
-    return {"rich": SEEDS / "rich.pybpf", "small": SEEDS / "small.pybpf", "long": folder / "long.pybpf"}
+    made = {name: folder / (name + ".pybpf") for name in ("long", "compiled")}
+    return {"rich": SEEDS / "rich.pybpf", "small": SEEDS / "small.pybpf", **made}
 
 
 class Runs:
@@ -142,6 +143,11 @@ def every(shim, folder, args):
 @pytest.mark.parametrize("form", FORMATS)
 def test_report(shim, saved, tmp_path, name, form):
     every(shim, tmp_path, ["report", "-f", form, "-o", "@/report", saved[name]])
+
+
+@pytest.mark.parametrize("form", ["text", "pprof", "gecko"])
+def test_report_of_compiled_code(shim, saved, tmp_path, form):
+    every(shim, tmp_path, ["report", "-f", form, "-o", "@/report", saved["compiled"]])
 
 
 def test_report_edited(shim, saved, tmp_path):

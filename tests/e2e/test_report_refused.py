@@ -88,6 +88,7 @@ def test_wrong_options(spin, tmp_path):
         ("--under", "a", "--under", "b"): "one root",
         ("--by", "weather"): "process, container, line, expression, state or import",
         ("--by", "line"): "--by=line: folded has no lines",
+        ("-f", "text", "--frame-marks"): "--frame-marks: text has no marks",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
         ("--full-filenames",): "give it to `pybpf record`", ("--lines=first",): "give it to `pybpf record`",
         ("--cmdline",): "give it to `pybpf record`", ("--mode", "wall"): "give it to `pybpf record`",

@@ -139,6 +139,12 @@ def test_made_to_harm(width, tmp_path):
         assert rows and [row for row in rows if columns(row) > width] == [], path
 
 
+@pytest.mark.parametrize("width", (60, 80, 132))
+def test_threads_of_long_functions(width, tmp_path):
+    rows = show(width, formats.made(tmp_path) / "long.pybpf", "--threads")
+    assert [row for row in rows if "hottest function" in row] and max(map(columns, rows)) <= width, rows
+
+
 def test_while_recording(width=80):
     command = [*harness.default_python().argv, "-c", PROGRAM, LONG, SHORT]
     shown = Terminal("-F", 499, "-f", "text", "--", *command, columns=width)

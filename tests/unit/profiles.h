@@ -50,6 +50,16 @@ static inline uint32_t on_expression(struct profile *p, uint32_t stack, const ch
 	return s;
 }
 
+/* Likewise, a function of compiled code. */
+static inline uint32_t on_native(struct profile *p, uint32_t stack, const char *name, const char *file)
+{
+	uint32_t s = profile_add_stack(
+		p, stack, profile_add_frame(p, PROFILE_NATIVE, name, file, PROFILE_NO_LINE, PROFILE_NO_LINE));
+
+	assert_int_not_equal(s, PROFILE_NONE);
+	return s;
+}
+
 static inline void take_in(struct profile *p, uint32_t stack, uint32_t owner, uint64_t value)
 {
 	assert_int_equal(profile_add_sample(p, stack, owner, PROFILE_NONE, value), 0);

@@ -94,6 +94,10 @@ const struct cli_option cli_output_format_options[] = {
 	 "order of that table: self (default); total; own: the program's own functions with the libraries that they "
 	 "call, and their waits; count: waits by their number",
 	 .take = cli_take_word, .offset = offsetof(struct cli_output, options.sort), .words = sort_words},
+	{"frame-marks", 0, NULL,
+	 "in folded stacks, write _[n] behind functions of compiled code (--native), as _[k] stands behind the "
+	 "kernel's",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_output, options.frame_marks)},
 	{0},
 };
 
@@ -133,6 +137,8 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 		return cli_usage("--by=import: %s has no table of modules; text has", output->format->name);
 	if (output->options.by_import && (output->options.by_state || output->options.by_line || output->options.sort))
 		return cli_usage("--by=import is a table of its own, without --by=line, --by=state and --sort");
+	if (output->options.frame_marks && !output->format->frame_marks)
+		return cli_usage("--frame-marks: %s has no marks behind functions; folded has", output->format->name);
 	if (output->options.rows && !output->format->rows)
 		return cli_usage("--limit: %s is no table; text is", output->format->name);
 	if (output->options.sort && !output->format->rows)

@@ -12,6 +12,7 @@ static const struct output_format formats[] = {
 		.suffixes = ".folded .raw",
 		.help = "one line per stack, root;...;leaf COUNT",
 		.by_expression = true,
+		.frame_marks = true,
 		.write = output_folded,
 		.diff =
 			&(const struct output_diff_format){

@@ -28,6 +28,7 @@ struct output_options {
 	bool by_expression; /* those lines, and frames in all formats, have the columns of their expressions */
 	bool by_state;      /* columns of states, in the format text */
 	bool by_import;     /* imported modules in place of functions, in the format text */
+	bool frame_marks;   /* marks behind functions of compiled code, in the format folded */
 	int sort;           /* enum output_sort */
 	uint32_t rows;      /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
 	size_t width; /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
@@ -55,6 +56,7 @@ struct output_format {
 	bool has_columns;   /* it has a place for them, and writes them wherever they were recorded */
 	bool by_state;      /* it can have a column for each state */
 	bool for_people;    /* functions of importlib are one in it, unless they are asked for */
+	bool frame_marks;   /* it can mark functions of compiled code */
 	bool rows;          /* it is a table, of as many rows as the options tell, in the order that they tell */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
@@ -106,8 +108,13 @@ size_t output_noun_length(const char *name, uint64_t n);
  */
 #define OUTPUT_ROOTS (PROFILE_PARENTS_MAX + 3)
 int output_roots(const struct profile *p, const struct profile_sample *sample, char *labels[OUTPUT_ROOTS]);
-/* Writes roots and frames of a sample, root;...;leaf, escaped. Returns 0 or -ENOMEM. */
-int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out);
+/*
+ * Writes roots and frames of a sample, root;...;leaf, escaped; marks: with OUTPUT_MARK_NATIVE behind functions of
+ * compiled code. Returns 0 or -ENOMEM.
+ */
+int output_folded_stack(const struct profile *p, const struct profile_sample *sample, bool marks, FILE *out);
+/* As flamegraph.pl has _[k] for the kernel's functions, which they have in all formats. */
+#define OUTPUT_MARK_NATIVE "_[n]"
 /* Returns what formats for machines call a frame's kind. */
 const char *output_kind_name(const struct profile_frame *frame);
 /*

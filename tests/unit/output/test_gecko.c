@@ -61,6 +61,8 @@ static void check_shared(const json_t *file)
 		string_at(file, cell(functions, "name", i));
 		if (!json_is_null(cell(functions, "source", i)))
 			string_at(file, cell(sources, "filename", reference(functions, "source", i, sources)));
+		if (json_integer_value(cell(functions, "resource", i)) != -1)
+			reference(functions, "resource", i, member(shared, "resourceTable"));
 	}
 	for (size_t i = 0; i < (size_t)number_of(stacks, "length"); i++) {
 		reference(stacks, "frame", i, frames);
@@ -229,12 +231,54 @@ static void test_columns(void **unused)
 	profile_free(p);
 }
 
+static const char *resource_of(const json_t *file, size_t function)
+{
+	const json_t *shared = member(file, "shared"), *resources = member(shared, "resourceTable");
+	json_int_t resource = json_integer_value(cell(member(shared, "funcTable"), "resource", function));
+	const json_t *lib;
+
+	if (resource < 0)
+		return "";
+	assert_int_equal(json_integer_value(cell(resources, "type", (size_t)resource)), 1);
+	lib = json_array_get(member(file, "libs"),
+			     (size_t)json_integer_value(cell(resources, "lib", (size_t)resource)));
+	assert_string_equal(text_of(lib, "name"), string_at(file, cell(resources, "name", (size_t)resource)));
+	return text_of(lib, "name");
+}
+
+/* The file of compiled code is a library, and no source. */
+static void test_libraries(void **unused)
+{
+	static const struct {
+		const char *library;
+		bool source;
+	} want[] = {{"", true}, {"libz.so.1", false}, {"libc.so.6", false}, {"libz.so.1", false}, {"", false}};
+	struct profile *p = new_profile();
+	uint32_t stack = on(p, PROFILE_ROOT, "f", "app.py", 5);
+	json_t *file;
+
+	(void)unused;
+	stack = on_native(p, on_native(p, stack, "deflate", "libz.so.1"), "memcpy", "libc.so.6");
+	stack = on_native(p, on_native(p, stack, "longest_match", "libz.so.1"), "[vdso]", "");
+	take_in(p, stack, process(p, 42, "python3"), 3);
+	file = parsed(p, output_gecko);
+	assert_int_equal(check(file), 3);
+	assert_int_equal(json_array_size(member(file, "libs")), 2);
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		const json_t *source = cell(member(member(file, "shared"), "funcTable"), "source", i);
+
+		assert_string_equal(resource_of(file, i), want[i].library);
+		assert_int_equal(!json_is_null(source), want[i].source);
+	}
+	json_decref(file);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timeline),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_empty_and_hostile),
+		cmocka_unit_test(test_libraries), cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_frames),    cmocka_unit_test(test_empty_and_hostile),
 		cmocka_unit_test(test_columns),
 	};
 

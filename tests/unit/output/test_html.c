@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "output/code.h"
 #include "output/formats/html.h"
 #include "base/base64.h"
 #include "base/gzip.h"
@@ -169,6 +170,8 @@ static void test_everything(void **unused)
 	assert_int_equal(number(data, "frames", "first_line", 0), 1);
 	assert_int_equal(number(data, "frames", "line", 1), -1);
 	assert_int_equal(number(data, "frames", "kind", 1), PROFILE_NOTE);
+	assert_int_equal(number(data, "frames", "code", 0), OUTPUT_CODE_PYTHON);
+	assert_int_equal(number(data, "frames", "code", 1), OUTPUT_CODE_NOTE);
 	assert_string_equal(text(data, number(data, "origins", "file", 0)), "socket.py");
 	assert_int_equal(number(data, "origins", "origin", 0), PROFILE_STDLIB);
 	assert_int_equal(json_array_size(json_object_get(json_object_get(data, "origins"), "file")), 1);

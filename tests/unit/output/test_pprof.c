@@ -350,16 +350,40 @@ static void test_columns(void **unused)
 	profile_free(p);
 }
 
+/* A file of compiled code is a mapping, once; code that is in none has none. */
+static void test_mappings(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), f = on(p, PROFILE_ROOT, "f", "app.py", 5), in_c;
+	const Pprof__Sample *sample;
+	Pprof__Profile *got;
+
+	(void)unused;
+	in_c = on_native(p, on_native(p, f, "deflate", "libz.so.1"), "longest_match", "libz.so.1");
+	take_in(p, on_native(p, on_native(p, in_c, "memcpy", "libc.so.6"), "[vdso]", ""), owner, 1);
+	got = read_back(p);
+	assert_int_equal(got->n_mapping, 3);
+	assert_string_equal(text(got, got->mapping[1]->filename), "libz.so.1");
+	assert_true(got->mapping[1]->has_functions);
+	assert_false(got->mapping[1]->has_filenames || got->mapping[1]->has_line_numbers);
+	sample = got->sample[0];
+	assert_int_equal(sample->n_location_id, 5);
+	for (size_t i = 0; i < 5; i++) {
+		static const uint64_t mappings[] = {0, 3, 2, 2, 1};
+
+		assert_int_equal(got->location[sample->location_id[i] - 1]->mapping_id, mappings[i]);
+	}
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks_and_labels),
-		cmocka_unit_test(test_other_measures),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_many_samples),
-		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_mappings),       cmocka_unit_test(test_stacks_and_labels),
+		cmocka_unit_test(test_other_measures), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_waits),          cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_many_samples),   cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_columns),
 	};
 

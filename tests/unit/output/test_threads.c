@@ -77,7 +77,7 @@ static void test_narrow_terminals(void **unused)
 	assert_non_null(strstr(text, "\n    wall   share  thread           states       hottest function\n"
 				     "  800 us   80.0%  worker (11)      network 75%  query (svc.py)\n"));
 	free(text);
-	text = shown(p, &(struct output_options){.width = 50});
+	text = shown(p, &(struct output_options){.width = 51});
 	assert_non_null(strstr(text, "\n    wall   share  thread       hottest function\n"
 				     "  800 us   80.0%  worker (11)  query (svc.py)\n"));
 	free(text);

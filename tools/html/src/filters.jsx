@@ -3,9 +3,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { amount, counted, percent, short } from "./format.js";
-import { stateHue, stateName } from "./look.js";
+import { amount, counted, escaped, percent, short } from "./format.js";
+import { codeHue, stateHue, stateName } from "./look.js";
 import { Choice } from "./parts.jsx";
+import { CODES, KIND_NOTE } from "./profile.js";
 import { statesOf } from "./tree.js";
 
 const SEARCH_MS = 120; // of silence after the last letter
@@ -59,7 +60,7 @@ function Drawn({ model }) {
           value={state.color}
           options={[
             ["module", "by module"],
-            ["kind", "Python or other"],
+            ["kind", "by kind of code"],
             ...(profile.waits ? [["state", "what threads did"]] : []),
             ...(profile.diff ? [["change", "what changed"]] : []),
           ]}
@@ -140,9 +141,24 @@ export function Search({ model, box }) {
   );
 }
 
+// What a kind of code took itself.
+function Codes({ model: { profile, tree, sums } }) {
+  const { kind, code, count } = tree.keys;
+  const self = new Map();
+  for (let k = 0; k < count; k++) if (sums.total[k] && kind[k] !== KIND_NOTE) self.set(code[k], (self.get(code[k]) ?? 0) + sums.self[k]);
+  return (
+    <div class="legend" data-testid="codes" title={`Share of the ${counted(profile)} shown, in the functions themselves`}>
+      {[...self].sort(([x], [y]) => x - y).map(([c, value]) => (
+        <span key={c} class="chip" style={{ "--hue": codeHue(c) }}>
+          {CODES[c]} <small>{percent(value / (tree.whole.total || 1))}</small>
+        </span>
+      ))}
+    </div>
+  );
+}
+
 export function Legend({ model }) {
   const { state, profile, modules: list, set } = model;
-  const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   if (state.fn !== "" && state.view === "graph" && !state.q) {
     const k = Number(state.fn);
     return (
@@ -170,18 +186,18 @@ export function Legend({ model }) {
     return (
       <div class="legend" data-testid="states" title="A frame has the colours of the states that its time is in, each as wide as its share, the largest first">
         {shown.map(({ name, value }) => (
-          <button key={name} class={`chip${stateHue(name) === null ? " calm" : ""}`} style={{ "--hue": stateHue(name) }} onClick={() => set({ q: name ? `^\\[${escape(name)}[\\]:]` : "" })} title={name ? "Search for these waits" : "Not a wait: the function itself"}>
+          <button key={name} class={`chip${stateHue(name) === null ? " calm" : ""}`} style={{ "--hue": stateHue(name) }} onClick={() => set({ q: name ? `^\\[${escaped(name)}[\\]:]` : "" })} title={name ? "Search for these waits" : "Not a wait: the function itself"}>
             {stateName(name)} <small>{percent(value / all)}</small>
           </button>
         ))}
       </div>
     );
   }
-  if (state.color !== "module" && state.color !== "state") return null;
+  if (state.color === "kind") return <Codes model={model} />;
   return (
     <div class="legend">
       {list.slice(0, 12).filter((m) => m.value).map((m) => (
-        <button key={m.name} class="chip" style={{ "--hue": model.hues.get(m.name) }} onClick={() => set({ q: m.name === "<frozen>" ? "<frozen " : `[(/]${escape(m.name)}[/:)]` })} title="Search for this module">
+        <button key={m.name} class="chip" style={{ "--hue": model.hues.get(m.name) }} onClick={() => set({ q: m.name === "<frozen>" ? "<frozen " : `[(/]${escaped(m.name)}[/:)]` })} title="Search for this module">
           {short(m.name, CHOICE)} <small>{percent(m.value / (model.tree.whole.total || 1))}</small>
         </button>
       ))}

@@ -12,6 +12,9 @@ export function percent(share) {
   return `${p === 0 || p >= 99.95 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toFixed(2) : "<0.01"} %`;
 }
 
+// As a regular expression that finds these characters themselves.
+export const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
 // Without the middle where it has more letters than that.
 export function short(text, most) {
   if (text.length <= most) return text;

@@ -4,10 +4,11 @@
 import { useMemo } from "preact/hooks";
 
 import { childKind, childrenName, childrenSearch } from "./children.js";
+import { Compiled } from "./compiled.jsx";
 import { amount, counted, countedOf, cpuTime, finding, isSamples, isTime, number, percent, seconds, short, valueIn } from "./format.js";
 import { verdictOf } from "./look.js";
 import { Name, Note } from "./parts.jsx";
-import { KIND_NOTE, OWN } from "./profile.js";
+import { INCOMPLETE, KIND_NATIVE, KIND_NOTE, OWN } from "./profile.js";
 import { Lengths } from "./lengths.jsx";
 
 const LISTED = 20;
@@ -186,6 +187,7 @@ function told(model, { key, self, waits, count, lengths }) {
   const { functions } = profile;
   const time = cpuTime(profile, self);
   const all = `${amount(profile, self)}${time && `, ${time} of CPU time`}`;
+  if (!waits && functions.name[key] === INCOMPLETE) return `${all} whose last native functions are not known.`;
   if (!waits) return `${all} ${functions.kind[key] === KIND_NOTE ? "without Python frames." : "in this function itself."}`;
   if (!count) return `${all} of waiting.`;
   const each = count > 1 ? `, ${seconds(self / count / 1e6)} each on average` : "";
@@ -197,7 +199,7 @@ function Spot({ model, spot }) {
   const { functions } = profile;
   const { key, own, self, lines, callers, owners, waits, count, lengths } = spot;
   const place = waits ? own : key; // the function whose line it is
-  const file = place >= 0 ? functions.file[place] : "";
+  const file = place >= 0 && functions.kind[place] !== KIND_NATIVE ? functions.file[place] : "";
   const [line, onLine] = lines[0] ?? [-1, 0];
   const code = profile.sources.get(file)?.[line - 1]?.trim();
   return (
@@ -271,6 +273,7 @@ export function HotspotsView({ model }) {
     return <Note title="No change seen by more than runs differ by">The table of functions says how large a change of each would show.</Note>;
   return (
     <div class="hotspots" data-testid="hotspots" tabIndex={0} aria-label="Hotspots">
+      {!diff && <Compiled model={model} />}
       <p class="lead">
         {leadOf(profile)}
         {model.state.idle && profile.idle.size > 0 && " "}

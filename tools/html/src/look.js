@@ -13,6 +13,7 @@ const STATE_HUES = {
   "on CPU": 150, "waiting for a CPU": 95, GIL: 15, lock: 45, disk: 305, network: 250, pipe: 195, poll: 222, child: 340, sleep: null,
   stopped: 120, other: 278,
 };
+const CODE_HUES = [245, 60, 150, 305, 15]; // of CODES; notes are grey
 const SHADES = 16; // of red and of blue
 const ROOT_LABEL = 120; // letters of a process's or a thread's
 
@@ -57,6 +58,8 @@ export function huesOf(list) {
   return new Map(list.map(({ name }, i) => [name, HUES[i] ?? hash(name) % 360]));
 }
 
+export const codeHue = (code) => CODE_HUES[code];
+
 export const stateName = (state) => state || "on CPU";
 
 export function stateHue(state) {
@@ -82,7 +85,7 @@ export function lookOf({ profile, tree, color, dark, hues, found, foundLabels })
     const shift = (hash(keys.name[k]) % 7) - 3;
     if (found) fills[k] = found[k] ? t.found : t.muted;
     else if (keys.kind[k] === KIND_NOTE) fills[k] = t.note;
-    else if (color === "kind") fills[k] = t.tint(HUES[keys.kind[k] % HUES.length], shift);
+    else if (color === "kind") fills[k] = t.tint(codeHue(keys.code[k]), shift);
     else fills[k] = t.tint(hues.get(moduleOf(keys.file[k])) ?? 0, shift);
   }
   const rootFill = (key) => (found ? (foundLabels[-2 - key] ? t.found : t.muted) : t.root);

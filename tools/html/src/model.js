@@ -3,7 +3,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { short } from "./format.js";
+import { escaped, short } from "./format.js";
 import { huesOf, modules } from "./look.js";
 import { changed, readHash, remember, sane } from "./state.js";
 import { matched, mergedTree, selfOf, sums } from "./tree.js";
@@ -33,8 +33,7 @@ export function useHashState(profile) {
 // What is wrong with a regular expression: the browser's words without the expression itself.
 function explained(message, q) {
   const words = message.split(": ").pop().replace(/\.?$/, "");
-  const literal = q.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return `Not a regular expression: ${words.charAt(0).toLowerCase()}${words.slice(1)}. To find these characters themselves: ${short(literal, 40)}`;
+  return `Not a regular expression: ${words.charAt(0).toLowerCase()}${words.slice(1)}. To find these characters themselves: ${short(escaped(q), 40)}`;
 }
 
 // Lower case finds both cases.

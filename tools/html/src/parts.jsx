@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { amount, bare, cpuTime, difference, finding, number, percent, seconds, short, valueIn } from "./format.js";
 import { nodeLabel, row, stateName } from "./look.js";
 import { usePrinting } from "./printing.js";
+import { CODES, KIND_KERNEL, KIND_NATIVE } from "./profile.js";
 import { sharesOf, statesOf } from "./tree.js";
 
 const TITLE = 1000; // letters of a name beside the pointer
@@ -121,6 +122,12 @@ export function Said({ children }) {
   );
 }
 
+// The kind of code of a node that is not Python.
+function codeFact({ key, keys }, node) {
+  const k = key[node];
+  return k >= 0 && [KIND_KERNEL, KIND_NATIVE].includes(keys.kind[k]) ? [["code", CODES[keys.code[k]]]] : [];
+}
+
 // What is known of a node: [what, value] pairs.
 export function facts(profile, tree, node) {
   const total = tree.total[node];
@@ -139,7 +146,7 @@ export function facts(profile, tree, node) {
       list.push(["whole function, own", `${valueIn(unit, found.self_before)} \u2192 ${valueIn(unit, found.self_after)}`]);
       list.push(["verdict", finding(found)]);
     }
-    return list;
+    return [...list, ...codeFact(tree, node)];
   }
   const key = tree.key[node];
   const waits = tree.waits?.[node] ?? 0;
@@ -149,6 +156,7 @@ export function facts(profile, tree, node) {
     ["self", `${share(tree.self[node], tree.whole.total)}, ${amount(profile, tree.self[node])}`],
     ...(waits ? [["waits", `${number(waits)}${key >= 0 && tree.keys.state[key] && !tree.mixed ? `, ${seconds(total / waits / 1e6)} each on average` : ""}`]] : []),
     ...(states.length ? [["states", states.map(([s, part]) => `${stateName(statesOf(profile, tree).names[s])} ${percent(part)}`).join(", ")]] : []),
+    ...codeFact(tree, node),
   ];
 }
 
@@ -217,7 +225,7 @@ export function Details({ profile, tree, node, set, close, more = [] }) {
       {tree.repeats[node] > 0 && <span class="place">{"\u21bb"} stands for repeats of a chain of calls</span>}
       <div class="actions">
         {key >= 0 && <button onClick={() => set({ view: "callers", fn: String(key) })}>Callers</button>}
-        {file && <button onClick={() => set({ view: "source", file, line: line > 0 ? String(line) : "" })}>Source</button>}
+        {file && tree.keys.kind[key] !== KIND_NATIVE && <button onClick={() => set({ view: "source", file, line: line > 0 ? String(line) : "" })}>Source</button>}
         <button onClick={close} aria-label="Close details">
           {"\u2715"}
         </button>

@@ -7,9 +7,12 @@ const FORMAT = "pybpf-html";
 const VERSION = 1;
 
 export const KIND_NOTE = 1;
-export const KINDS = ["Python", "Note"]; // enum profile_frame_kind
-const KIND_PYTHON = 0;
+export const KIND_PYTHON = 0; // enum profile_frame_kind
 export const KIND_KERNEL = 3;
+export const KIND_NATIVE = 4;
+// Kinds of code in words, as enum output_code numbers them.
+export const CODES = ["Python", "extension module", "library", "interpreter", "kernel", "note"];
+export const INCOMPLETE = "[native frames incomplete]"; // PROFILE_NATIVE_INCOMPLETE
 export const OWN = 0; // enum profile_origin: the program's own
 const SUSPENDED = "awaits"; // the state of stacks whose time is that of a suspended task
 const NO_ORIGIN = 3; // of what is no function of Python
@@ -62,7 +65,7 @@ export function moduleOf(file) {
 // function is there, or spots, the expressions at a place. ofFrame: frame -> key.
 class Keys {
   constructor(data, strings, what) {
-    const { name, file, line, first_line, kind, state, end_line, column, end_column } = data.frames;
+    const { name, file, line, first_line, kind, code, state, end_line, column, end_column } = data.frames;
     const byLine = what !== "function";
     const origins = new Map(data.origins.file.map((text, i) => [text, data.origins.origin[i]]));
     const known = new Map();
@@ -71,6 +74,7 @@ class Keys {
     this.file = [];
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
+    this.code = []; // index in CODES
     this.origin = [];
     this.spans = []; // of a spot: where it begins and ends, [line, column, line, column], or null
     this.state = []; // of a thread that waits, in the leaf of its stack; "": it does not
@@ -86,6 +90,7 @@ class Keys {
         this.spans.push(span);
         this.line.push(byLine ? line[f] : first_line[f]);
         this.kind.push(kind[f]);
+        this.code.push(code[f]);
         this.origin.push(kind[f] === KIND_PYTHON ? (origins.get(file[f]) ?? OWN) : NO_ORIGIN);
         this.state.push(state ? strings[state[f]] : "");
       } else if (!byLine && this.line[key] < 0) this.line[key] = first_line[f];

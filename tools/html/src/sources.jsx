@@ -5,10 +5,11 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { apart, expressionsOf, shownText } from "./expressions.js";
-import { bare, counted, number, percent, short } from "./format.js";
+import { bare, counted, escaped, number, percent, short } from "./format.js";
 import { compile } from "./model.js";
 import { Note, Rows } from "./parts.jsx";
 import { usePrinting } from "./printing.js";
+import { KIND_NATIVE } from "./profile.js";
 import { coloured } from "./python.js";
 import { neighbours } from "./tree.js";
 
@@ -23,7 +24,7 @@ function filesOf({ lineTree, lineSums }) {
   for (let k = 0; k < keys.count; k++) {
     const name = keys.file[k];
     if (!name || !lineSums.total[k]) continue;
-    if (!files.has(name)) files.set(name, { name, self: 0, lines: new Map(), keys: new Map() });
+    if (!files.has(name)) files.set(name, { name, native: keys.kind[k] === KIND_NATIVE, self: 0, lines: new Map(), keys: new Map() });
     const file = files.get(name);
     file.self += lineSums.self[k];
     file.lines.set(keys.line[k], [lineSums.self[k], lineSums.total[k]]);
@@ -233,12 +234,21 @@ function TextSearch({ model, box, hits, others, error, step }) {
   );
 }
 
+function Compiled({ file, set }) {
+  return (
+    <p class="lead" data-testid="no source">
+      {short(file, 120)} is compiled code: a profile has the names of its functions, and neither their lines nor their source.{" "}
+      <button onClick={() => set({ view: "table", by: "function", q: `\\(${escaped(file)}\\)` })}>Its functions</button>
+    </p>
+  );
+}
+
 export function SourceView({ model, box }) {
   const { profile, state, set } = model;
   const files = useMemo(() => filesOf(model), [model.lineSums]);
   const printing = usePrinting();
   const { expression, error } = useMemo(() => compile(state.text), [state.text]);
-  const file = files.find((f) => f.name === state.file) ?? files[0];
+  const file = files.find((f) => f.name === state.file) ?? files.find((f) => !f.native) ?? files[0];
   const text = useMemo(() => file && profile.sources.get(file.name)?.map(shownText), [profile, file?.name]);
   const expressions = useMemo(() => file && expressionsOf(model, file.name, profile.sources.get(file.name), text), [model.spotSums, file?.name]);
   const matches = useMemo(() => {
@@ -263,7 +273,7 @@ export function SourceView({ model, box }) {
             <span class="file">{short(f.name, 80)}</span>
             <small>
               {percent(f.self / (model.lineTree.whole.total || 1))}
-              {profile.sources.has(f.name) ? "" : ", counts only"}
+              {f.native ? ", compiled" : profile.sources.has(f.name) ? "" : ", counts only"}
               {matches.get(f.name) > 0 && `, ${number(matches.get(f.name))} found`}
             </small>
           </button>
@@ -272,9 +282,10 @@ export function SourceView({ model, box }) {
       </nav>
       <div class="column">
         {!printing && profile.sources.size > 0 && <TextSearch model={model} box={box} hits={hits} others={others} error={error} step={step} />}
-        {!text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
+        {file.native && <Compiled file={file.name} set={set} />}
+        {!file.native && !text && <p class="lead">The text of this file is not in the report: it was not readable, not as it ran, or not among the hottest.</p>}
         {expressions && <p class="lead">Parts of lines are shaded by the {counted(profile)} while they were executed, or called what was.</p>}
-        <Code model={model} file={file} text={text} expressions={expressions} expression={expression} hits={hits} chosen={line} />
+        {!file.native && <Code model={model} file={file} text={text} expressions={expressions} expression={expression} hits={hits} chosen={line} />}
         {line > 0 && <LineDetails model={model} file={file} line={line} expressions={expressions?.of.get(line)} />}
       </div>
     </div>

@@ -33,7 +33,7 @@ int output_diff_folded(const struct diff *d, const struct output_diff_options *o
 			before = samples[i].value;
 		if (!before && !samples[i].value)
 			continue;
-		err = output_folded_stack(d->merged, &samples[i], out);
+		err = output_folded_stack(d->merged, &samples[i], false, out);
 		fprintf(out, " %" PRIu64 " %" PRIu64 "\n", before, samples[i].value);
 	}
 	return err;

@@ -20,7 +20,7 @@ static int write_roots(const struct profile *p, const struct profile_sample *sam
 	return n < 0 ? n : 0;
 }
 
-int output_folded_stack(const struct profile *p, const struct profile_sample *sample, FILE *out)
+int output_folded_stack(const struct profile *p, const struct profile_sample *sample, bool marks, FILE *out)
 {
 	struct output_path path = {0};
 	int err = output_path_read(p, sample->stack, &path);
@@ -30,6 +30,8 @@ int output_folded_stack(const struct profile *p, const struct profile_sample *sa
 		if (f)
 			fputc(';', out);
 		output_frame(p, path.frames[f], out);
+		if (marks && profile_frame_at(p, path.frames[f])->kind == PROFILE_NATIVE)
+			fputs(OUTPUT_MARK_NATIVE, out);
 	}
 	output_path_free(&path);
 	return err;
@@ -41,9 +43,8 @@ int output_folded(const struct profile *p, const struct output_options *options,
 	size_t count;
 	int err = profile_by_roots(p, &samples, &count);
 
-	(void)options;
 	for (size_t i = 0; i < count && !err; i++) {
-		err = output_folded_stack(p, &samples[i], out);
+		err = output_folded_stack(p, &samples[i], options->frame_marks, out);
 		if (!err)
 			fprintf(out, " %llu\n", (unsigned long long)samples[i].value);
 	}

@@ -18,6 +18,7 @@
 
 #include "base/intern.h"
 #include "base/json.h"
+#include "output/formats/gecko_files.h"
 #include "output/formats/gecko_waits.h"
 #include "output/formats/tracks.h"
 
@@ -42,8 +43,9 @@ struct function {
 struct writer {
 	const struct profile *p;
 	struct json j;
-	struct intern functions, sources; /* items: struct function; string index of a file */
-	uint32_t *function;               /* index in functions, by frame */
+	struct gecko_files files;
+	struct intern functions; /* struct function */
+	uint32_t *function;      /* index in functions, by frame */
 };
 
 static enum category category_of(const struct profile_frame *frame)
@@ -71,7 +73,7 @@ static int find_functions(struct writer *w)
 		w->function[i] = intern_add(&w->functions, &function, &fresh);
 		if (w->function[i] == INTERN_NONE)
 			return -ENOMEM;
-		if (frame->file && intern_add(&w->sources, &frame->file, &fresh) == INTERN_NONE)
+		if (gecko_files_add(&w->files, frame->kind, frame->file))
 			return -ENOMEM;
 	}
 	return 0;
@@ -156,15 +158,11 @@ static void write_functions(struct writer *w)
 	write_flags(j, "relevantForJS", count);
 	json_begin_array(j, "resource");
 	for (uint32_t i = 0; i < count; i++)
-		json_int(j, NULL, -1);
+		gecko_files_write_resource(&w->files, functions[i].kind, functions[i].file, j);
 	json_end_array(j);
 	json_begin_array(j, "source");
-	for (uint32_t i = 0; i < count; i++) {
-		if (functions[i].file)
-			json_uint(j, NULL, intern_find(&w->sources, &functions[i].file));
-		else
-			json_null(j, NULL);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		gecko_files_write_source(&w->files, functions[i].kind, functions[i].file, j);
 	json_end_array(j);
 	json_begin_array(j, "lineNumber");
 	for (uint32_t i = 0; i < count; i++)
@@ -212,25 +210,15 @@ static void write_empty_table(struct json *j, const char *key, const char *const
 
 static void write_shared(struct writer *w)
 {
-	static const char *const resource[] = {"lib", "name", "host", "type", NULL};
 	static const char *const symbol[] = {"libIndex", "address", "name", "functionSize", NULL};
-	const uint32_t *files = w->sources.items;
 	struct json *j = &w->j;
 
 	json_begin_object(j, "shared");
 	write_frames(w);
 	write_functions(w);
 	write_stacks(w);
-	write_empty_table(j, "resourceTable", resource);
+	gecko_files_write_tables(&w->files, j);
 	write_empty_table(j, "nativeSymbols", symbol);
-	json_begin_object(j, "sources");
-	json_uint(j, "length", w->sources.count);
-	write_column(j, "uuid", w->sources.count, -1);
-	json_begin_array(j, "filename");
-	for (uint32_t i = 0; i < w->sources.count; i++)
-		json_uint(j, NULL, files[i]);
-	json_end_array(j);
-	json_end_object(j);
 	/* Indices of strings are the profile's. */
 	json_begin_array(j, "stringArray");
 	for (uint32_t i = 0; i < profile_string_count(w->p); i++)
@@ -520,21 +508,20 @@ int output_gecko(const struct profile *p, const struct output_options *options, 
 
 	(void)options;
 	intern_init(&w.functions, sizeof(struct function), sizeof(struct function));
-	intern_init(&w.sources, sizeof(uint32_t), sizeof(uint32_t));
+	gecko_files_init(&w.files, p);
 	err = err ?: find_functions(&w);
 	if (err)
 		goto done;
 	json_begin_object(j, NULL);
 	write_meta(&w, &tracks);
-	json_begin_array(j, "libs");
-	json_end_array(j);
+	gecko_files_write_libs(&w.files, j);
 	write_shared(&w);
 	err = write_threads(&w, &tracks);
 	json_end_object(j);
 	json_line(j);
 done:
 	intern_free(&w.functions);
-	intern_free(&w.sources);
+	gecko_files_free(&w.files);
 	free(w.function);
 	output_tracks_free(&tracks);
 	return err;

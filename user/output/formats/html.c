@@ -15,26 +15,21 @@
  *   account   [{group, key, text, value}]
  *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
  *   strings   [text]
- *   frames    {name[], file[], line[], first_line[], kind[]}: kind is that of enum profile_frame_kind; state[] too if
- *             stacks wait: the thread's state, of their leaf
- *             also end_line[], column[], end_column[] if expressions were recorded: as in profile.h; 0: not of this
- *   origins   {file[], origin[]}: of files whose functions are not the program's own: that of enum profile_origin
- *   stacks    {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1
- *             also idle[] if stacks wait: the indices of those that wait for work
- *   processes {pid[], inner_pid[], name[], container[], parent[]}: the index of who started it; -1: not known
- *   parents   {above[], pid[], inner_pid[], name[], ended[], same[]}: the index of who started it, and of the process
- *             that it is; -1: none
- *   threads   {process[], tid[], name[]}
- *   samples   {stack[], process[], thread[], value[]}, and before[] with a diff; count[] too where values are time: how
- *             many waits, or CPU samples, took it
- *   events    {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run began),
- *             below 0 where events are not in order; the value of the sample that was taken then. Where values are
- *             time, an event of a stack that waits is a wait: it began then, and the value is its length
- *   sources   {file[], text[]}
- *   diff      null, or {before, after: names; before_total, after_total; unit, before_unit, after_unit, confidence,
- *             notes, functions {name[], file[]: texts themselves, before[], after[], self_before[], self_after[],
- *             change[], low[], high[], noticeable[], words[], verdict[]}}: the fields of html_diff in
- *             html.h; samples' values are those after
+ *   frames    {name[], file[], line[], first_line[], kind[], code[]}: kind is that of enum profile_frame_kind, code
+ * that of enum output_code; state[] too if stacks wait: the thread's state, of their leaf also end_line[], column[],
+ * end_column[] if expressions were recorded: as in profile.h; 0: not of this origins   {file[], origin[]}: of files
+ * whose functions are not the program's own: that of enum profile_origin stacks    {down[], frame[]}: the parent's
+ * index is the stack's own minus down; stack 0 has no frame: -1 also idle[] if stacks wait: the indices of those that
+ * wait for work processes {pid[], inner_pid[], name[], container[], parent[]}: the index of who started it; -1: not
+ * known parents   {above[], pid[], inner_pid[], name[], ended[], same[]}: the index of who started it, and of the
+ * process that it is; -1: none threads   {process[], tid[], name[]} samples   {stack[], process[], thread[], value[]},
+ * and before[] with a diff; count[] too where values are time: how many waits, or CPU samples, took it events
+ * {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run began), below 0
+ * where events are not in order; the value of the sample that was taken then. Where values are time, an event of a
+ * stack that waits is a wait: it began then, and the value is its length sources   {file[], text[]} diff      null, or
+ * {before, after: names; before_total, after_total; unit, before_unit, after_unit, confidence, notes, functions
+ * {name[], file[]: texts themselves, before[], after[], self_before[], self_after[], change[], low[], high[],
+ * noticeable[], words[], verdict[]}}: the fields of html_diff in html.h; samples' values are those after
  */
 #include "output/formats/html.h"
 
@@ -45,6 +40,7 @@
 #include "base/base64.h"
 #include "base/gzip.h"
 #include "base/json.h"
+#include "output/code.h"
 #include "output/output.h"
 #include "profile/facts.h"
 #include "profile/idle.h"
@@ -163,6 +159,7 @@ static void write_stacks(const struct profile *p, const bool *idle, struct json 
 	COLUMN(j, "line", frames, profile_frame_at(p, i)->line);
 	COLUMN(j, "first_line", frames, profile_frame_at(p, i)->first_line);
 	COLUMN(j, "kind", frames, kind_of(profile_frame_at(p, i)));
+	COLUMN(j, "code", frames, output_code_of(p, profile_frame_at(p, i)));
 	if (profile_has_columns(p)) {
 		COLUMN(j, "end_line", frames, profile_frame_at(p, i)->end_line);
 		COLUMN(j, "column", frames, profile_frame_at(p, i)->column);

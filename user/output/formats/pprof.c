@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pprof's protobuf, compressed. A location is a frame (function, line and column); a function is identified by its
- * first line and its file. Process, thread and container are labels (`go tool pprof -tagfocus`, `-tagroot`), which keep
- * samples apart, and not frames. Values are samples, and also CPU time if the CPU time per sample is known. Where
- * values are time and have counts, there are three: CPU samples, waits, and the time of both.
+ * first line and its file. The file of compiled code is a mapping, without addresses, which a profile does not keep,
+ * and with the names that it has: readers do not look for others. Process, thread and container are labels (`go tool
+ * pprof -tagfocus`, `-tagroot`), which keep samples apart, and not frames. Values are samples, and also CPU time if the
+ * CPU time per sample is known. Where values are time and have counts, there are three: CPU samples, waits, and the
+ * time of both.
  *
  * The message is written in many parts, since a message of protobuf may be cut between any two of its fields. So only
  * one sample is held in memory, and a few numbers for each text.
@@ -24,9 +26,9 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 
-/* The ID of the one mapping, which holds all locations. */
-#define MAPPING_ID 1
-#define MAX_VALUES 4
+/* The ID of the mapping that holds the locations of Python, the first one; go tool pprof takes it for the program. */
+#define PYTHON_MAPPING 1
+#define MAX_VALUES     4
 
 /* Labels of a sample, left out where they are unknown. Names are texts, IDs are numbers. */
 enum label {
@@ -52,6 +54,7 @@ struct writer {
 	struct profile_groups functions;
 	struct intern texts; /* char *, owned: the string_table */
 	int64_t *of_string;  /* index in texts by the profile's string; 0: not added yet */
+	uint32_t *mappings;  /* ID of the mapping by the profile's string that is a file of compiled code; 0: none */
 	int64_t label_keys[NR_LABELS];
 	struct output_path path;
 	uint64_t *locations;   /* of one sample */
@@ -192,19 +195,43 @@ static void write_comments(struct writer *w)
 		write_comment(w, text_of(w, "No sample has Python frames."));
 }
 
-static void write_mapping(struct writer *w)
+/* lines: its functions have lines, in files of their own. */
+static void write_mapping(struct writer *w, uint32_t id, int64_t filename, bool lines)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
 
-	mapping.id = MAPPING_ID;
-	mapping.filename = profile_process_count(w->profile) == 1
-				   ? string_of(w, profile_process_at(w->profile, 0)->name)
-				   : text_of(w, "python");
-	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
+	mapping.id = id;
+	mapping.filename = filename;
+	mapping.has_functions = true;
+	mapping.has_filenames = mapping.has_line_numbers = lines;
 	part.mapping = &mappings;
 	part.n_mapping = 1;
 	emit(w, &part);
+}
+
+/* Returns the mapping of a frame's location; 0: code that is in no file. */
+static uint32_t mapping_of(const struct writer *w, const struct profile_frame *frame)
+{
+	return frame->kind == PROFILE_NATIVE ? w->mappings[frame->file] : PYTHON_MAPPING;
+}
+
+static void write_mappings(struct writer *w)
+{
+	uint32_t last = PYTHON_MAPPING;
+
+	write_mapping(w, PYTHON_MAPPING,
+		      profile_process_count(w->profile) == 1 ? string_of(w, profile_process_at(w->profile, 0)->name)
+							     : text_of(w, "python"),
+		      true);
+	for (uint32_t i = 0; i < profile_frame_count(w->profile); i++) {
+		const struct profile_frame *frame = profile_frame_at(w->profile, i);
+
+		if (frame->kind != PROFILE_NATIVE || !frame->file || w->mappings[frame->file])
+			continue;
+		w->mappings[frame->file] = ++last;
+		write_mapping(w, last, string_of(w, frame->file), false);
+	}
 }
 
 static void write_functions(struct writer *w)
@@ -238,7 +265,7 @@ static void write_locations(struct writer *w)
 		line.line = frame->line == PROFILE_NO_LINE ? 0 : frame->line;
 		line.column = frame->end_line ? frame->column + 1 : 0;
 		location.id = i + 1;
-		location.mapping_id = MAPPING_ID;
+		location.mapping_id = mapping_of(w, frame);
 		location.line = &lines;
 		location.n_line = 1;
 		part.location = &locations;
@@ -364,6 +391,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	struct writer w = {
 		.profile = p,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
+		.mappings = calloc(profile_string_count(p), sizeof(*w.mappings)),
 		.measure = profile_get_measure(p),
 		.counted = profile_has_counts(p),
 		.states = profile_has_states(p),
@@ -373,14 +401,14 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 
 	(void)options;
 	intern_init(&w.texts, sizeof(char *), INTERN_TEXT);
-	if (!err && (!w.of_string || !gzip))
+	if (!err && (!w.of_string || !w.mappings || !gzip))
 		err = -ENOMEM;
 	if (!err) {
 		w.out = proto_stream(gzip);
 		text_of(&w, ""); /* the first entry of string_table must be "" */
 		write_types(&w);
 		write_comments(&w);
-		write_mapping(&w);
+		write_mappings(&w);
 		err = write_samples(&w);
 		write_locations(&w);
 		write_functions(&w);
@@ -395,6 +423,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	intern_free(&w.texts);
 	profile_groups_free(&w.functions);
 	free(w.of_string);
+	free(w.mappings);
 	free(w.locations);
 	output_path_free(&w.path);
 	return err ?: written;

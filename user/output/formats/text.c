@@ -418,6 +418,7 @@ int output_text(const struct profile *p, const struct output_options *options, F
 	if (!err && profile_roots(p) & PROFILE_ROOT_THREAD)
 		err = output_text_threads(&t, out);
 	err = err ?: output_text_waits(&t, out);
+	err = err ?: output_text_compiled(&t, out);
 	err = err ?: write_rows(&t, out);
 	err = err ?: write_notes(&t, out);
 done:

@@ -61,6 +61,13 @@ int output_text_waits(const struct text_table *t, FILE *out);
 int output_text_threads(const struct text_table *t, FILE *out);
 
 /*
+ * Writes the table of compiled code and an empty line, if samples are in any: each library or extension module with
+ * what its functions took themselves, and the nearest function of the program's own that has most of that. Returns 0 or
+ * -ENOMEM.
+ */
+int output_text_compiled(const struct text_table *t, FILE *out);
+
+/*
  * Adds each stack's value to the row of the nearest function of the program's own, and finds for rows of libraries
  * which of these have called them. row_of: the row of each stack. Returns 0 or -ENOMEM.
  */

@@ -210,7 +210,7 @@ static void write_numbers(const struct threads *t, const struct thread_row *row,
 static int write_line(const struct threads *t, const struct thread_row *row, FILE *out)
 {
 	const struct text_table *table = t->table;
-	size_t used = (size_t)table->width + strlen(" 100.0%  ");
+	size_t used = (size_t)table->width + strlen("  100.0%  ");
 
 	if (row) {
 		write_numbers(t, row, out);
@@ -236,7 +236,7 @@ static int write_line(const struct threads *t, const struct thread_row *row, FIL
 static int write_rows(struct threads *t, FILE *out)
 {
 	const struct text_table *table = t->table;
-	size_t room = output_text_room(table, (size_t)table->width + strlen(" 100.0%  "));
+	size_t room = output_text_room(table, (size_t)table->width + strlen("  100.0%  "));
 	bool all = !room || room >= ROOM_FOR_ALL;
 	int err = make_labels(t, LABEL_THREAD, titles[LABEL_THREAD], room / 3);
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time in compiled code by its file: extension modules, libraries, the interpreter.
+
+import { useMemo } from "preact/hooks";
+
+import { amount, bare, counted, escaped, number, percent, short } from "./format.js";
+import { CODES, KIND_NATIVE, KIND_PYTHON } from "./profile.js";
+
+const LISTED = 8;
+const FILE = 60; // letters of a file's name
+const CALLER = 60; // letters of a caller's name
+
+const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
+
+// The files whose functions samples were taken in themselves, those with most first: {file ("": none), code, self,
+// callers: [function, value] of the nearest functions of the program's own, those with most first}.
+export function compiledFiles({ profile, passes, values }) {
+  const { sampleStack, functions } = profile;
+  const found = new Map();
+  for (let i = 0; i < sampleStack.length; i++) {
+    const stack = sampleStack[i];
+    if (!stack || !values[i] || !passes(i)) continue;
+    const key = profile.functionOf(stack);
+    if (functions.kind[key] !== KIND_NATIVE || functions.state[key]) continue;
+    const file = functions.file[key];
+    if (!found.has(file)) found.set(file, { file, code: functions.code[key], self: 0, callers: new Map() });
+    const one = found.get(file);
+    one.self += values[i];
+    const caller = profile.functionOf(profile.nearestOwn(stack));
+    if (functions.kind[caller] === KIND_PYTHON) add(one.callers, caller, values[i]);
+  }
+  return [...found.values()]
+    .map((one) => ({ ...one, callers: [...one.callers].sort((x, y) => y[1] - x[1] || x[0] - y[0]) }))
+    .sort((x, y) => y.self - x.self || (x.file < y.file ? -1 : 1));
+}
+
+function Caller({ model, callers, self }) {
+  const { functions } = model.profile;
+  if (!callers.length) return <td>no Python function</td>;
+  const [key, value] = callers[0];
+  return (
+    <td>
+      <button class="plain" title={short(functions.text(key), 1000)} onClick={() => model.set({ view: "graph", by: "function", fn: String(key), q: "" })}>
+        {short(functions.label(key), CALLER)}
+      </button>{" "}
+      <span class="place">{functions.shortPlace(key)}</span> ({percent(value / self)})
+      {callers.length > 1 && ` and ${number(callers.length - 1)} more`}
+    </td>
+  );
+}
+
+export function Compiled({ model }) {
+  const { profile, set } = model;
+  const files = useMemo(() => compiledFiles(model), [profile, model.passes, model.values]);
+  if (!files.length) return null;
+  const all = model.tree.whole.total || 1;
+  const sum = (list) => list.reduce((total, { self }) => total + self, 0);
+  const rest = files.slice(LISTED);
+  return (
+    <section class="compiled" aria-label="Compiled code" data-testid="compiled">
+      <p class="lead">
+        <b>{percent(sum(files) / all)}</b> of the {counted(profile)} shown {counted(profile) === "time" ? "was" : "were"} in compiled code itself{profile.waits && ", waits not included"}, in these files:
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col" class="number">Self</th>
+            <th scope="col">File</th>
+            <th scope="col">Code</th>
+            <th scope="col">Called most from</th>
+          </tr>
+        </thead>
+        <tbody>
+          {files.slice(0, LISTED).map(({ file, code, self, callers }) => (
+            <tr key={file}>
+              <td class="number" title={amount(profile, self)}>
+                <b>{percent(self / all)}</b> <small>{bare(profile, self)}</small>
+              </td>
+              <td>
+                {file ? (
+                  <button class="plain" title={`Search for ${short(file, 1000)}`} onClick={() => set({ view: "graph", fn: "", q: `\\(${escaped(file)}\\)` })}>
+                    {short(file, FILE)}
+                  </button>
+                ) : (
+                  "in no file"
+                )}
+              </td>
+              <td>{file ? CODES[code] : ""}</td>
+              <Caller model={model} callers={callers} self={self} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rest.length > 0 && (
+        <p class="words">
+          and {number(rest.length)} {rest.length === 1 ? "file" : "files"} more with {percent(sum(rest) / all)}
+        </p>
+      )}
+    </section>
+  );
+}

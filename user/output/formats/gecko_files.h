@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The files of functions in the format of Firefox Profiler: sources of Python's functions, libraries of compiled code,
+ * which it shows beside the names and can leave out or merge as a whole.
+ */
+#ifndef OUTPUT_GECKO_FILES_H
+#define OUTPUT_GECKO_FILES_H
+
+#include "base/intern.h"
+#include "profile/profile.h"
+
+struct json;
+
+struct gecko_files {
+	const struct profile *p;
+	struct intern sources, libraries; /* string indices of files */
+};
+
+void gecko_files_init(struct gecko_files *f, const struct profile *p);
+void gecko_files_free(struct gecko_files *f);
+/* Adds the file of a function of that kind, enum profile_frame_kind. Returns 0 or -ENOMEM. */
+int gecko_files_add(struct gecko_files *f, uint32_t kind, uint32_t file);
+
+/* Write the values of a function whose file was added, in the columns resource and source of funcTable. */
+void gecko_files_write_resource(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j);
+void gecko_files_write_source(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j);
+
+/* Writes the member libs of the file, and the members resourceTable and sources of what threads share. */
+void gecko_files_write_libs(const struct gecko_files *f, struct json *j);
+void gecko_files_write_tables(const struct gecko_files *f, struct json *j);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of compiled code in the format "text": what each library took itself, and what called it most. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+#include "output/amount.h"
+#include "output/formats/text_table.h"
+#include "output/truncate.h"
+
+/* The most files that have a row each; all others are one. */
+#define COMPILED_ROWS 8
+
+struct compiled {
+	uint32_t file; /* string; 0 (the empty string): code that is in no file */
+	uint64_t self;
+	uint32_t from, more; /* the group with the function that called it most (PROFILE_NONE: none), how many others */
+	uint64_t most;       /* of self, what that function called */
+};
+
+/* What a function of Python called of a file. */
+struct call {
+	struct call_key {
+		uint32_t file, from; /* an index of files, a group */
+	} key;
+	uint64_t value;
+};
+
+struct compiled_files {
+	const struct text_table *table;
+	struct intern files; /* struct compiled */
+	struct intern calls; /* struct call */
+	uint64_t self;       /* of all of them */
+};
+
+static const struct profile_frame *leaf_of(const struct profile *p, uint32_t stack)
+{
+	return profile_frame_at(p, profile_stack_at(p, stack)->frame);
+}
+
+/* Adds a stack whose leaf is compiled code. Returns 0 or -ENOMEM. */
+static int add_stack(struct compiled_files *c, uint32_t stack)
+{
+	const struct text_table *t = c->table;
+	const struct compiled one = {.file = leaf_of(t->profile, stack)->file, .from = PROFILE_NONE};
+	const uint64_t value = t->totals.self[stack];
+	const uint32_t own = t->own[stack];
+	struct call call = {0};
+	bool fresh;
+	uint32_t i;
+
+	call.key.file = intern_add(&c->files, &one, &fresh);
+	if (call.key.file == INTERN_NONE)
+		return -ENOMEM;
+	((struct compiled *)intern_item(&c->files, call.key.file))->self += value;
+	c->self += value;
+	if (leaf_of(t->profile, own)->kind != PROFILE_PYTHON)
+		return 0;
+	call.key.from = t->groups.of_frame[profile_stack_at(t->profile, own)->frame];
+	i = intern_add(&c->calls, &call, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct call *)intern_item(&c->calls, i))->value += value;
+	return 0;
+}
+
+static int collect(struct compiled_files *c)
+{
+	const struct text_table *t = c->table;
+	int err = 0;
+
+	for (uint32_t s = 1; s < t->totals.count && !err; s++) {
+		if (t->totals.self[s] && leaf_of(t->profile, s)->kind == PROFILE_NATIVE &&
+		    !profile_state_of(t->profile, s))
+			err = add_stack(c, s);
+	}
+	for (uint32_t i = 0; i < c->calls.count && !err; i++) {
+		const struct call *call = intern_item(&c->calls, i);
+		struct compiled *file = intern_item(&c->files, call->key.file);
+
+		file->more += file->from != PROFILE_NONE;
+		if (call->value <= file->most)
+			continue;
+		file->most = call->value;
+		file->from = call->key.from;
+	}
+	return err;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct compiled *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+/* How much is told of the caller, from the most to nothing. */
+enum told {
+	TOLD_PLACE,
+	TOLD_OTHERS,
+	TOLD_NAME,
+	TOLD_NOTHING,
+};
+
+/* Returns a row's text, which the caller frees. NULL: no memory. */
+static char *row_text(const struct text_table *t, const struct compiled *row, enum told told)
+{
+	const struct profile_group *from = row->from == PROFILE_NONE ? NULL : profile_group_at(&t->groups, row->from);
+	char *text = NULL, position[OUTPUT_POSITION_MAX] = "";
+	size_t size;
+	FILE *out = text_stream_open(&text, &size);
+
+	if (!out)
+		return NULL;
+	output_escaped(row->file ? profile_string(t->profile, row->file) : "[in no file]", out);
+	if (from && told <= TOLD_NAME) {
+		fputs(", from ", out);
+		output_escaped(profile_string(t->profile, from->name), out);
+	}
+	if (from && told == TOLD_PLACE) {
+		output_position(&(struct profile_place){.line = from->line}, position);
+		fputs(" (", out);
+		output_escaped(profile_string(t->profile, from->file), out);
+		fprintf(out, "%s)", position);
+	}
+	if (from && row->more && told <= TOLD_OTHERS)
+		fprintf(out, " and %" PRIu32 " more", row->more);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Returns as much of a row's text as has room, which the caller frees. NULL: no memory. */
+static char *fitting_text(const struct text_table *t, const struct compiled *row, size_t room)
+{
+	char *text = row_text(t, row, TOLD_PLACE), *shorter;
+
+	for (int told = TOLD_OTHERS; told <= TOLD_NOTHING && text && room && text_width(text) > room; told++) {
+		free(text);
+		text = row_text(t, row, told);
+	}
+	if (!text || !room || text_width(text) <= room)
+		return text;
+	shorter = text_shorten(text, room);
+	free(text);
+	return shorter;
+}
+
+static void write_numbers(const struct text_table *t, uint64_t self, FILE *out)
+{
+	const struct profile_measure measure = profile_get_measure(t->profile);
+	char amount[OUTPUT_AMOUNT_MAX];
+
+	fprintf(out, "%*s %6.1f%%  ", t->width, output_amount(&measure, self, amount),
+		output_text_percent(self, t->all));
+}
+
+/* Writes the head, with the share of all files if that has room. */
+static void write_head(const struct compiled_files *c, size_t room, FILE *out)
+{
+	static const char title[] = "compiled code", all[] = " (100.0% in all)";
+
+	fprintf(out, "%*s %7s  %s", c->table->width, "self", "self%", title);
+	if (!room || room >= strlen(title) + strlen(all))
+		fprintf(out, " (%.1f%% in all)", output_text_percent(c->self, c->table->all));
+	fputc('\n', out);
+}
+
+static int write_rows(struct compiled_files *c, FILE *out)
+{
+	const struct text_table *t = c->table;
+	const uint32_t count = c->files.count;
+	const size_t room = output_text_room(t, (size_t)t->width + strlen("  100.0%  "));
+	uint32_t shown = count < COMPILED_ROWS ? count : COMPILED_ROWS;
+	struct compiled *rows = calloc(count, sizeof(*rows));
+	uint64_t rest = c->self;
+
+	if (!rows)
+		return -ENOMEM;
+	shown = shown < t->options.rows ? shown : t->options.rows;
+	for (uint32_t i = 0; i < count; i++)
+		rows[i] = *(const struct compiled *)intern_item(&c->files, i);
+	qsort(rows, count, sizeof(*rows), by_self);
+	write_head(c, room, out);
+	for (uint32_t i = 0; i < shown; i++) {
+		char *text = fitting_text(t, &rows[i], room);
+
+		if (!text) {
+			free(rows);
+			return -ENOMEM;
+		}
+		write_numbers(t, rows[i].self, out);
+		fprintf(out, "%s\n", text);
+		free(text);
+		rest -= rows[i].self;
+	}
+	if (count > shown) {
+		write_numbers(t, rest, out);
+		fprintf(out, "in %" PRIu32 " %s\n", count - shown, count - shown == 1 ? "other file" : "other files");
+	}
+	fputc('\n', out);
+	free(rows);
+	return 0;
+}
+
+int output_text_compiled(const struct text_table *t, FILE *out)
+{
+	struct compiled_files c = {.table = t};
+	int err;
+
+	intern_init(&c.files, sizeof(struct compiled), sizeof(uint32_t));
+	intern_init(&c.calls, sizeof(struct call), sizeof(struct call_key));
+	err = collect(&c);
+	if (!err && c.files.count)
+		err = write_rows(&c, out);
+	intern_free(&c.files);
+	intern_free(&c.calls);
+	return err;
+}
