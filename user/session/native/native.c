@@ -215,6 +215,25 @@ static void forget_mappings(struct session_native_state *n, struct mapper *mappe
 	mapper->count = 0;
 }
 
+static uint32_t find_file(struct session_native_state *n, const struct mapper *mapper, const struct native_mapped *item)
+{
+	const struct native_source source = {mapper->pid, mapper->proc_id, *item};
+
+	return native_files_find(&n->files, &source);
+}
+
+/*
+ * Has tables made first of what nearly all stacks go through: the program, at the lowest address, and what it mapped
+ * first, such as the interpreter's and the C library, at the highest.
+ */
+static void note_files(struct session_native_state *n, const struct mapper *mapper, const struct native_mappings *now)
+{
+	if (now->count)
+		find_file(n, mapper, &now->items[0]);
+	for (uint32_t i = now->count; i-- > 0;)
+		find_file(n, mapper, &now->items[i]);
+}
+
 /* Takes what a process maps. A file without memory is left out. */
 static void take_mappings(struct session_native_state *n, struct mapper *mapper, const struct native_mappings *now)
 {
@@ -224,10 +243,10 @@ static void take_mappings(struct session_native_state *n, struct mapper *mapper,
 	if (!list)
 		return;
 	forget_mappings(n, mapper);
+	note_files(n, mapper, now);
 	for (uint32_t i = 0; i < now->count; i++) {
 		const struct native_mapped *item = &now->items[i];
-		const struct native_source source = {mapper->pid, mapper->proc_id, *item};
-		uint32_t file = native_files_find(&n->files, &source);
+		uint32_t file = find_file(n, mapper, item);
 
 		if (file == INTERN_NONE)
 			continue;
