@@ -126,8 +126,8 @@ static __always_inline void native_forget(struct scratch *s, enum pybpf_context 
 }
 
 /*
- * Takes the native frames of the current thread; s->walk.proc_id is there. ctx: struct bpf_perf_event_data; NULL: the
- * thread is in the kernel.
+ * Takes the native frames of the current thread; s->walk.proc_id and its registers in s->walk.candidates are there.
+ * ctx: struct bpf_perf_event_data; NULL: the thread is in the kernel.
  */
 static __always_inline void native_take(struct scratch *s, enum pybpf_context context, const void *ctx)
 {
@@ -144,6 +144,8 @@ static __always_inline void native_take(struct scratch *s, enum pybpf_context co
 		compat_place(ctx, &n->registers.pc, &n->registers.sp, &n->registers.bp);
 	else
 		compat_entry_place(bpf_get_current_task_btf(), &n->registers.pc, &n->registers.sp, &n->registers.bp);
+	n->registers.is_innermost = s->nr_registers >= NATIVE_REGISTERS;
+	__builtin_memcpy(n->registers.all, s->walk.candidates, NATIVE_REGISTERS * sizeof(__u64));
 	native_follow(context, s->walk.proc_id);
 	s->native_hash = n->hash;
 }

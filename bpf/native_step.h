@@ -11,8 +11,13 @@
 
 #define NATIVE_WORD 8
 
+/* r15 to rdi of struct pt_regs (arch/x86/include/uapi/asm/ptrace.h). */
+#define NATIVE_REGISTERS 15
+
 struct native_registers {
 	__u64 pc, sp, bp;
+	__u64 is_innermost;              /* all are those of the thread's innermost function */
+	__u64 all[NATIVE_REGISTERS + 1]; /* only then */
 };
 
 /*
@@ -64,25 +69,35 @@ static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, 
 			return PYBPF_NATIVE_END_FAULT;
 		bp_at = r->bp;
 		break;
+	case PYBPF_NATIVE_SP_DEREF:
+		if (native_word(memory, r->sp + (__s64)PYBPF_RULE_OFFSET(rule) * NATIVE_WORD, &cfa))
+			return PYBPF_NATIVE_END_FAULT;
+		cfa += NATIVE_WORD;
+		break;
 	case PYBPF_NATIVE_SIGNAL:
+		r->is_innermost = 0;
 		return native_step_signal(memory, r);
 	case PYBPF_NATIVE_END:
 		return PYBPF_NATIVE_END_WHOLE;
 	case PYBPF_NATIVE_EXPRESSION:
 		return PYBPF_NATIVE_END_EXPRESSION;
 	case PYBPF_NATIVE_REGISTER:
-		return PYBPF_NATIVE_END_REGISTER;
+		if (!r->is_innermost || PYBPF_RULE_REGISTER(rule) == PYBPF_RULE_NO_REGISTER)
+			return PYBPF_NATIVE_END_REGISTER;
+		cfa = r->all[PYBPF_RULE_REGISTER(rule)] + (__u64)PYBPF_RULE_REGISTER_OFFSET(rule) * NATIVE_WORD;
+		break;
 	default:
 		return PYBPF_NATIVE_END_NO_ROW;
 	}
 	/* Callers are further out on the stack. */
 	if (cfa <= r->sp || cfa & (NATIVE_WORD - 1))
 		return PYBPF_NATIVE_END_STUCK;
-	if (PYBPF_RULE_KIND(rule) <= PYBPF_NATIVE_BP && PYBPF_RULE_BP(rule) == PYBPF_NATIVE_BP_SAVED)
+	if (PYBPF_RULE_BP(rule) == PYBPF_NATIVE_BP_SAVED)
 		bp_at = cfa + (__s64)PYBPF_RULE_BP_OFFSET(rule) * NATIVE_WORD;
 	if ((bp_at && native_word(memory, bp_at, &r->bp)) || native_word(memory, cfa - NATIVE_WORD, &r->pc))
 		return PYBPF_NATIVE_END_FAULT;
 	r->sp = cfa;
+	r->is_innermost = 0;
 	/* Where the C library marks its outermost frame by nothing else. */
 	return r->pc ? PYBPF_NATIVE_NOT_ASKED : PYBPF_NATIVE_END_WHOLE;
 }

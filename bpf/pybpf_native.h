@@ -76,7 +76,8 @@ enum pybpf_native_kind {
 	PYBPF_NATIVE_DEREF,      /* CFA = *(frame pointer + offset), the caller's frame pointer is *frame pointer */
 	PYBPF_NATIVE_END,        /* there is no caller: the return address is undefined */
 	PYBPF_NATIVE_EXPRESSION, /* a DWARF expression that none of these is */
-	PYBPF_NATIVE_REGISTER,   /* CFA from another register */
+	PYBPF_NATIVE_REGISTER,   /* CFA = another register + offset; it is known of the innermost function only */
+	PYBPF_NATIVE_SP_DEREF,   /* CFA = *(stack pointer + offset) + 8: what OpenSSL's assembly keeps there */
 };
 #define PYBPF_RULE_KIND(rule) ((rule)&15u)
 /* The instructions are those of the function that evaluates Python's frames. */
@@ -95,11 +96,18 @@ enum pybpf_native_bp {
 #define PYBPF_RULE_OFFSET(rule)    ((__s32)((rule) << 12) >> 20)
 #define PYBPF_RULE_BP_OFFSET(rule) ((__s32)(rule) >> 20)
 #define PYBPF_RULE_OFFSET_MAX      2047
-#define PYBPF_WIDE_BP_SHIFT        26
-#define PYBPF_WIDE_OFFSET(rule)    ((rule) >> PYBPF_RULE_OFFSET_SHIFT & 0x3ffffu)
-#define PYBPF_WIDE_BELOW(rule)     ((rule) >> PYBPF_WIDE_BP_SHIFT)
-#define PYBPF_WIDE_OFFSET_MAX      0x3ffff
-#define PYBPF_WIDE_BELOW_MAX       63
+/* Of REGISTER: its place in struct pt_regs, and an offset of 8 bits without sign. */
+#define PYBPF_RULE_REGISTER_SHIFT        8
+#define PYBPF_RULE_REGISTER_OFFSET_SHIFT 12
+#define PYBPF_RULE_REGISTER(rule)        ((rule) >> PYBPF_RULE_REGISTER_SHIFT & 15u)
+#define PYBPF_RULE_REGISTER_OFFSET(rule) ((rule) >> PYBPF_RULE_REGISTER_OFFSET_SHIFT & 0xffu)
+#define PYBPF_RULE_REGISTER_OFFSET_MAX   0xff
+#define PYBPF_RULE_NO_REGISTER           15u /* it is not followed */
+#define PYBPF_WIDE_BP_SHIFT              26
+#define PYBPF_WIDE_OFFSET(rule)          ((rule) >> PYBPF_RULE_OFFSET_SHIFT & 0x3ffffu)
+#define PYBPF_WIDE_BELOW(rule)           ((rule) >> PYBPF_WIDE_BP_SHIFT)
+#define PYBPF_WIDE_OFFSET_MAX            0x3ffff
+#define PYBPF_WIDE_BELOW_MAX             63
 
 /* A frame: 8 bytes, many of them cross to user space. */
 #define PYBPF_NATIVE_FRAME(file, pc)   ((__u64)(file) << 32 | (__u32)(pc))

@@ -239,11 +239,11 @@ static __noinline __u64 begin_leaving(struct loop_context *c, const struct pybpf
 		take_kernel(c->s, ctx, PYBPF_CONTEXT_SWITCH);
 	else
 		c->s->nr_kernel = 0;
+	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
 	if (ctx)
 		native_take(c->s, PYBPF_CONTEXT_SWITCH, NULL);
 	else
 		native_forget(c->s, PYBPF_CONTEXT_SWITCH);
-	c->s->nr_registers = compat_entry_registers(c->s->walk.candidates, &c->s->walk.stack_pointer);
 	if (!walk_begin(c->s, proc, task, c->l))
 		return PYBPF_STACK_ID_NO_THREAD;
 	return 0;

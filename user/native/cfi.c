@@ -31,13 +31,15 @@ enum cfa_kind {
 	CFA_REGISTER,
 	CFA_PLT,
 	CFA_DEREF,
+	CFA_SP_DEREF,
 	CFA_OTHER,
 };
 
 struct state {
 	enum cfa_kind cfa;
 	uint64_t cfa_register;
-	int64_t cfa_offset; /* CFA_PLT: from which byte of 16 on it is one word more; CFA_DEREF: of the frame pointer */
+	int64_t cfa_offset; /* CFA_PLT: from which byte of 16 on it is one word more; DEREF: of the frame or stack
+			       pointer */
 	struct saved bp, return_address;
 };
 
@@ -78,6 +80,17 @@ static bool is_deref(struct dwarf_cursor expression, int64_t *offset)
 	return dwarf_read_unsigned(&expression, 1) == 0x06 && !expression.failed && expression.at == expression.end;
 }
 
+/* breg7 N, deref, plus_uconst 8: where OpenSSL's assembly has aligned its stack, the caller's stack pointer is kept
+ * there. */
+static bool is_sp_deref(struct dwarf_cursor expression, int64_t *offset)
+{
+	if (dwarf_read_unsigned(&expression, 1) != 0x70 + REGISTER_SP)
+		return false;
+	*offset = dwarf_read_sleb(&expression);
+	return dwarf_read_unsigned(&expression, 1) == 0x06 && dwarf_read_unsigned(&expression, 1) == 0x23 &&
+	       dwarf_read_uleb(&expression) == WORD && !expression.failed && expression.at == expression.end;
+}
+
 /* breg6 0 */
 static bool is_at_bp(struct dwarf_cursor expression)
 {
@@ -91,8 +104,10 @@ static void set_cfa_expression(struct machine *m, struct dwarf_cursor expression
 
 	if (is_plt(expression, &s->cfa_offset))
 		s->cfa = CFA_PLT;
+	else if (is_deref(expression, &s->cfa_offset))
+		s->cfa = CFA_DEREF;
 	else
-		s->cfa = is_deref(expression, &s->cfa_offset) ? CFA_DEREF : CFA_OTHER;
+		s->cfa = is_sp_deref(expression, &s->cfa_offset) ? CFA_SP_DEREF : CFA_OTHER;
 }
 
 /* Returns where a register's place is kept, or NULL for one of no interest. */
@@ -141,21 +156,44 @@ static uint32_t wide_rule(const struct state *s)
 	       (uint32_t)(below / WORD) << PYBPF_WIDE_BP_SHIFT;
 }
 
+static bool bp_fits(const struct state *s)
+{
+	return s->bp.place != PLACE_SAVED || fits(s->bp.offset);
+}
+
+static uint32_t bp_bits(const struct state *s)
+{
+	if (s->bp.place == PLACE_SAVED)
+		return PYBPF_NATIVE_BP_SAVED << PYBPF_RULE_BP_SHIFT |
+		       offset_bits(s->bp.offset / WORD, PYBPF_RULE_BP_OFFSET_SHIFT);
+	return s->bp.place == PLACE_SAME ? 0 : PYBPF_NATIVE_BP_LOST << PYBPF_RULE_BP_SHIFT;
+}
+
+/* By a register that is not kept from one function to its caller. */
+static uint32_t other_register_rule(const struct state *s)
+{
+	/* By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 (arch/x86/include/asm/ptrace.h). */
+	static const uint8_t places[] = {10, 12, 11, 5, 13, 14, 4, 15, 9, 8, 7, 6, 3, 2, 1, 0};
+	uint32_t place = PYBPF_RULE_NO_REGISTER;
+
+	if (s->cfa_register < sizeof(places) && s->cfa_offset >= 0 && s->cfa_offset % WORD == 0 &&
+	    s->cfa_offset / WORD <= PYBPF_RULE_REGISTER_OFFSET_MAX && bp_fits(s))
+		place = places[s->cfa_register];
+	if (place == PYBPF_RULE_NO_REGISTER)
+		return PYBPF_NATIVE_REGISTER | place << PYBPF_RULE_REGISTER_SHIFT;
+	return PYBPF_NATIVE_REGISTER | place << PYBPF_RULE_REGISTER_SHIFT |
+	       (uint32_t)(s->cfa_offset / WORD) << PYBPF_RULE_REGISTER_OFFSET_SHIFT | bp_bits(s);
+}
+
 static uint32_t register_rule(const struct state *s)
 {
 	uint32_t rule = s->cfa_register == REGISTER_SP ? PYBPF_NATIVE_SP : PYBPF_NATIVE_BP;
 
 	if (s->cfa_register != REGISTER_SP && s->cfa_register != REGISTER_BP)
-		return PYBPF_NATIVE_REGISTER;
-	if (!fits(s->cfa_offset) || (s->bp.place == PLACE_SAVED && !fits(s->bp.offset)))
+		return other_register_rule(s);
+	if (!fits(s->cfa_offset) || !bp_fits(s))
 		return wide_rule(s);
-	rule |= offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT);
-	if (s->bp.place == PLACE_SAVED)
-		return rule | PYBPF_NATIVE_BP_SAVED << PYBPF_RULE_BP_SHIFT |
-		       offset_bits(s->bp.offset / WORD, PYBPF_RULE_BP_OFFSET_SHIFT);
-	if (s->bp.place != PLACE_SAME)
-		rule |= PYBPF_NATIVE_BP_LOST << PYBPF_RULE_BP_SHIFT;
-	return rule;
+	return rule | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) | bp_bits(s);
 }
 
 static uint32_t rule_of(const struct machine *m)
@@ -176,6 +214,11 @@ static uint32_t rule_of(const struct machine *m)
 	case CFA_DEREF:
 		if (s->bp.place == PLACE_DEREF && fits(s->cfa_offset))
 			return PYBPF_NATIVE_DEREF | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT);
+		return PYBPF_NATIVE_EXPRESSION;
+	case CFA_SP_DEREF:
+		if (fits(s->cfa_offset) && bp_fits(s))
+			return PYBPF_NATIVE_SP_DEREF | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) |
+			       bp_bits(s);
 		return PYBPF_NATIVE_EXPRESSION;
 	default:
 		return PYBPF_NATIVE_EXPRESSION;

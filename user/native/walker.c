@@ -78,7 +78,7 @@ void native_walker_follow(struct native_walker *w, const struct native_thread *t
 	struct native_scratch *n = &w->scratch;
 
 	w->pid = thread->pid;
-	n->registers = (struct native_registers){thread->pc, thread->sp, thread->bp};
+	n->registers = (struct native_registers){.pc = thread->pc, .sp = thread->sp, .bp = thread->bp};
 	native_begin(n);
 	if (n->registers.pc && list) {
 		n->search.list = *list;

@@ -107,6 +107,46 @@ static void test_an_aligned_frame(void **state)
 	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
 }
 
+static void test_a_pointer_on_the_stack(void **state)
+{
+	struct native_registers r = begin();
+
+	(void)state;
+	stack_words[28] = AT(39);
+	stack_words[37] = 0xbbbb;
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP_DEREF, 18, PYBPF_NATIVE_BP_SAVED, -3), 0),
+			 0);
+	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
+	r = begin();
+	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP_DEREF, 200, 0, 0), 0),
+			 PYBPF_NATIVE_END_FAULT);
+}
+
+/* Only those of the innermost function are known. */
+static void test_another_register(void **state)
+{
+	const uint32_t rule = PYBPF_NATIVE_REGISTER | 6u << PYBPF_RULE_REGISTER_SHIFT |
+			      2u << PYBPF_RULE_REGISTER_OFFSET_SHIFT | PYBPF_NATIVE_BP_SAVED << PYBPF_RULE_BP_SHIFT |
+			      0xffeu << PYBPF_RULE_BP_OFFSET_SHIFT;
+	struct native_registers r = begin();
+
+	(void)state;
+	r.all[6] = AT(20);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_REGISTER);
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), 0);
+	check(&r, 0x1000 + 21, AT(22), 0x1000 + 20);
+	r.all[6] = AT(40);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_REGISTER);
+	r = begin();
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, PYBPF_NATIVE_SIGNAL, 0), 0);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_REGISTER);
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, rule | PYBPF_RULE_NO_REGISTER << PYBPF_RULE_REGISTER_SHIFT, 0),
+			 PYBPF_NATIVE_END_REGISTER);
+}
+
 static void test_a_signal(void **state)
 {
 	struct native_registers r = begin();
@@ -147,6 +187,8 @@ int main(void)
 		cmocka_unit_test(test_a_large_frame),
 		cmocka_unit_test(test_a_linkage_table),
 		cmocka_unit_test(test_an_aligned_frame),
+		cmocka_unit_test(test_a_pointer_on_the_stack),
+		cmocka_unit_test(test_another_register),
 		cmocka_unit_test(test_a_signal),
 		cmocka_unit_test(test_ends),
 	};

@@ -90,6 +90,33 @@ static bool is_register(const Dwarf_Op *ops, size_t count, unsigned number)
 	return count == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == number;
 }
 
+/* Where DWARF's registers are in struct pt_regs, which begins with r15 (System V ABI for x86-64, figure 3.36). */
+static uint32_t place_of(uint64_t number)
+{
+	static const char *const dwarf[] = {"ax", "dx", "cx", "bx", "si", "di", "bp", "sp",
+					    "8",  "9",  "10", "11", "12", "13", "14", "15"},
+				 *const kernel[] = {"15", "14", "13", "12", "bp", "bx", "11", "10",
+						    "9",  "8",  "ax", "cx", "dx", "si", "di"};
+
+	for (uint32_t i = 0; number < 16 && i < 15; i++) {
+		if (!strcmp(dwarf[number], kernel[i]))
+			return i;
+	}
+	return PYBPF_RULE_NO_REGISTER;
+}
+
+static void check_register(uint32_t rule, const Dwarf_Op *ops, size_t count, Dwarf_Frame *frame)
+{
+	assert_true(count == 1 && ops[0].atom == DW_OP_bregx && ops[0].number != SP && ops[0].number != BP);
+	if (PYBPF_RULE_REGISTER(rule) == PYBPF_RULE_NO_REGISTER) {
+		assert_true(ops[0].number > 15 || ops[0].number2 > 255u * 8 || ops[0].number2 % 8);
+		return;
+	}
+	assert_int_equal(PYBPF_RULE_REGISTER(rule), place_of(ops[0].number));
+	assert_int_equal(ops[0].number2, PYBPF_RULE_REGISTER_OFFSET(rule) * 8);
+	check_bp(rule, frame);
+}
+
 /* The rule says of the pc what libdw says. */
 static void check_rule(Dwarf_CFI *cfi, uint64_t pc, uint32_t rule, unsigned kinds[16])
 {
@@ -133,7 +160,14 @@ static void check_rule(Dwarf_CFI *cfi, uint64_t pc, uint32_t rule, unsigned kind
 		assert_true(count > 4 && ops[0].atom == DW_OP_breg0 + SP);
 		break;
 	case PYBPF_NATIVE_REGISTER:
-		assert_true(!is_register(ops, count, SP) && !is_register(ops, count, BP));
+		check_register(rule, ops, count, frame);
+		break;
+	case PYBPF_NATIVE_SP_DEREF:
+		assert_int_equal(count, 3);
+		assert_true(ops[0].atom == DW_OP_breg0 + SP && ops[1].atom == DW_OP_deref);
+		assert_int_equal(ops[0].number, (uint64_t)(int64_t)PYBPF_RULE_OFFSET(rule) * 8);
+		assert_true(ops[2].atom == DW_OP_plus_uconst && ops[2].number == 8);
+		check_bp(rule, frame);
 		break;
 	case PYBPF_NATIVE_EXPRESSION:
 		assert_true(count > 1 || return_of(frame, column) == 'x' || bp_of(frame, &offset) != 's');
@@ -196,6 +230,7 @@ static void test_rows_are_those_of_libdw(void **state)
 		"/lib/x86_64-linux-gnu/libc.so.6",
 		"/usr/lib/x86_64-linux-gnu/libz.so.1",
 		"/usr/bin/python3",
+		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
 	};
 	unsigned kinds[16] = {0};
 	size_t rows = 0;
@@ -208,6 +243,8 @@ static void test_rows_are_those_of_libdw(void **state)
 		skip();
 	assert_true(kinds[PYBPF_NATIVE_SP] > 1000 && kinds[PYBPF_NATIVE_BP] && kinds[PYBPF_NATIVE_END]);
 	assert_true(kinds[PYBPF_NATIVE_SIGNAL] && kinds[PYBPF_NATIVE_PLT]);
+	if (!access(paths[3], R_OK))
+		assert_true(kinds[PYBPF_NATIVE_SP_DEREF] > 10 && kinds[PYBPF_NATIVE_REGISTER] > 100);
 }
 
 /* A CIE and an FDE of 64 bytes at 0x1000, as gcc writes them; then a terminator. */
