@@ -11,6 +11,7 @@
 
 #include "base/elf_file.h"
 #include "base/procfs.h"
+#include "native/debug_file.h"
 #include "native/functions.h"
 #include "native/table.h"
 
@@ -347,6 +348,7 @@ _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question
 
 static int find_names(const struct names_question *q, struct native_named *named)
 {
+	struct native_debug debug;
 	struct elf_file *elf;
 	int err = open_mapped(q->source.pid, &q->source.mapped, &elf);
 
@@ -355,6 +357,12 @@ static int find_names(const struct names_question *q, struct native_named *named
 	for (uint32_t i = 0; i < q->count; i++)
 		named[i].address = q->base + q->pcs[i];
 	err = native_find_names(elf, named, q->count);
+	/* The file's own names are there without it. */
+	if (!err && !is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf) &&
+	    !native_debug_open(elf, q->source.pid, q->source.mapped.path, &debug)) {
+		native_find_names(debug.elf, named, q->count);
+		native_debug_close(&debug);
+	}
 	elf_file_free(elf);
 	return err;
 }
