@@ -11,7 +11,7 @@
 
 #include "base/elf_file.h"
 #include "base/procfs.h"
-#include "native/debug_file.h"
+#include "native/debug_cache.h"
 #include "native/functions.h"
 #include "native/table.h"
 
@@ -348,8 +348,7 @@ _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question
 
 static int find_names(const struct names_question *q, struct native_named *named)
 {
-	struct native_debug debug;
-	struct elf_file *elf;
+	struct elf_file *elf, *debug;
 	int err = open_mapped(q->source.pid, &q->source.mapped, &elf);
 
 	if (err)
@@ -358,10 +357,11 @@ static int find_names(const struct names_question *q, struct native_named *named
 		named[i].address = q->base + q->pcs[i];
 	err = native_find_names(elf, named, q->count);
 	/* The file's own names are there without it. */
-	if (!err && !is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf) &&
-	    !native_debug_open(elf, q->source.pid, q->source.mapped.path, &debug)) {
-		native_find_names(debug.elf, named, q->count);
-		native_debug_close(&debug);
+	if (!err && !is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf)) {
+		debug = native_debug_find(&q->source.mapped.file, elf, q->source.pid, q->source.mapped.path);
+		if (debug)
+			native_find_names(debug, named, q->count);
+		native_debug_trim();
 	}
 	elf_file_free(elf);
 	return err;

@@ -158,10 +158,9 @@ static int open_in_root_of(pid_t pid, const char *file, const struct wanted *wan
 
 static int unpack(struct elf_file *elf, struct native_debug *out)
 {
-	size_t size = 0;
-	int err = native_debug_data_unpack(elf, &out->bytes, &size);
+	int err = native_debug_data_unpack(elf, &out->bytes, &out->size);
 
-	err = err ? err : elf_file_open_memory(out->bytes, size, &out->elf);
+	err = err ? err : elf_file_open_memory(out->bytes, out->size, &out->elf);
 	if (err)
 		native_debug_close(out);
 	return err;

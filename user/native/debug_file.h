@@ -6,6 +6,7 @@
 #ifndef NATIVE_DEBUG_FILE_H
 #define NATIVE_DEBUG_FILE_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/elf_file.h"
@@ -13,10 +14,11 @@
 struct native_debug {
 	struct elf_file *elf; /* its addresses are the file's */
 	void *bytes;          /* of one that was unpacked; else NULL */
+	size_t size;          /* of the bytes */
 };
 
 /*
- * Finds the symbols of a file. path: where it is mapped; pid: a process that maps it, in whose root directory is looked
+ * Opens the symbols of a file. path: where it is mapped; pid: a process that maps it, in whose root directory is looked
  * first, or 0. Returns 0 and *out, which native_debug_close() frees; -ENOENT when there are none; or another negative
  * errno.
  */

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "native/debug_cache.h"
 #include "native/debug_data.h"
 #include "native/debug_file.h"
 
@@ -382,6 +383,50 @@ static void test_limits_of_packed_symbols(void **state)
 	free(bytes);
 }
 
+/* Names of what was found before are those of the same file; what is unpacked does not fill a helper's memory. */
+static void test_what_is_kept(void **state)
+{
+	struct made debug = debug_file(NULL, "packed"), m, large;
+	struct native_identity of = {.inode = 1};
+	struct elf_file *elf, *found, *again;
+	uint8_t *bytes = calloc(1, 17 * MIB);
+	char name[64];
+
+	(void)state;
+	m = packed(debug.bytes, debug.size, 6);
+	assert_int_equal(elf_file_open_memory(m.bytes, m.size, &elf), 0);
+	for (int i = 0; i < 100; i++) {
+		of.inode = (uint64_t)i + 1;
+		found = native_debug_find(&of, elf, 0, "lib.so");
+		again = native_debug_find(&of, elf, 0, "lib.so");
+		assert_non_null(found);
+		assert_ptr_equal(found, again);
+		native_debug_trim();
+	}
+	assert_ptr_equal(native_debug_find(&of, elf, 0, "lib.so"), found);
+	/* Larger than all that is kept: it is there until then. */
+	assert_non_null(bytes);
+	memcpy(bytes, debug.bytes, debug.size);
+	large = packed(bytes, 17 * MIB, 0);
+	elf_file_free(elf);
+	assert_int_equal(elf_file_open_memory(large.bytes, large.size, &elf), 0);
+	of.inode = 1000;
+	found = native_debug_find(&of, elf, 0, "large.so");
+	assert_non_null(found);
+	assert_int_equal(elf_file_functions(found, note_name, name), 0);
+	assert_string_equal(name, "packed");
+	native_debug_trim();
+	/* A file of the same identity without symbols would have those that are kept. */
+	elf_file_free(elf);
+	assert_int_equal(elf_file_open_memory(debug.bytes, debug.size, &elf), 0);
+	assert_null(native_debug_find(&of, elf, 0, "large.so"));
+	elf_file_free(elf);
+	free(bytes);
+	free(large.bytes);
+	free(m.bytes);
+	free(debug.bytes);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -402,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_sections_that_are_cut),
 		cmocka_unit_test(test_packed_symbols),
 		cmocka_unit_test(test_limits_of_packed_symbols),
+		cmocka_unit_test(test_what_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
