@@ -61,9 +61,10 @@ def test_linked():
 
 
 def test_version(root):
-    first, *libraries = run(root, "version", "-v").stdout.splitlines()
+    first, *libraries, last = run(root, "version", "-v").stdout.splitlines()
     assert first == "pybpf %s (static)" % harness.pybpf("version").out.split()[1]
-    assert len(libraries) == 6 and all(re.search(r"  \S+ +\d[\w.]*, linked in$", line) for line in libraries), libraries
+    assert last == "  libiberty  linked in"
+    assert len(libraries) == 7 and all(re.search(r"  \S+ +\d[\w.]*, linked in$", line) for line in libraries), libraries
 
 
 def test_samples(root, busy):

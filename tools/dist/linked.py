@@ -15,6 +15,7 @@ LICENCES = {
     "glibc": "LGPL-2.1-or-later",
     "jansson": "MIT",
     "libbpf": "LGPL-2.1-only OR BSD-2-Clause",
+    "libiberty": "LGPL-2.1-or-later",
     "libzstd": "BSD-3-Clause OR GPL-2.0-only",
     "ncurses": "X11-distribute-modifications-variant",
     "protobuf-c": "BSD-2-Clause",

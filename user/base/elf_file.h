@@ -43,8 +43,18 @@ int elf_file_functions(struct elf_file *elf,
 		       void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg);
 /* Returns the place in the file of an address in an executable segment: 0 and *offset, or -ENOENT. */
 int elf_file_code_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset);
+/* Returns whether the file has .symtab, which strip takes away. */
+bool elf_file_has_symtab(struct elf_file *elf);
 /* Finds a section by name. Returns 0, or -ENOENT. */
 int elf_file_section(struct elf_file *elf, const char *name, struct elf_section *out);
+/*
+ * Copies at most size bytes of a section, which need not be in a segment, from an offset in it on. Returns the bytes
+ * copied, 0 at or after its end, or negative errno.
+ */
+ssize_t elf_file_read_section(struct elf_file *elf, const struct elf_section *section, uint64_t offset, void *buf,
+			      size_t size);
+/* Copies the build-id (NT_GNU_BUILD_ID) if it has at most max bytes. Returns its size, or 0 without one. */
+size_t elf_file_build_id(struct elf_file *elf, uint8_t *id, size_t max);
 /* An executable PT_LOAD, for comparison with a process's executable mappings of the file. */
 struct elf_segment {
 	uint64_t vaddr, offset, size; /* as in the program header, not rounded to pages */

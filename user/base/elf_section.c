@@ -73,6 +73,39 @@ int elf_file_section(struct elf_file *elf, const char *name, struct elf_section 
 	return -ENOENT;
 }
 
+bool elf_file_has_symtab(struct elf_file *elf)
+{
+	return elf_section_of_type(elf, SHT_SYMTAB) != NULL;
+}
+
+ssize_t elf_file_read_section(struct elf_file *elf, const struct elf_section *section, uint64_t offset, void *buf,
+			      size_t size)
+{
+	uint64_t left = offset < section->size ? section->size - offset : 0;
+
+	if (section->size > UINT64_MAX - section->offset)
+		return 0;
+	return elf_read_at(elf, section->offset + offset, buf, size < left ? size : left);
+}
+
+size_t elf_file_build_id(struct elf_file *elf, uint8_t *id, size_t max)
+{
+	struct {
+		Elf64_Nhdr head;
+		char name[sizeof(ELF_NOTE_GNU)];
+	} note;
+	struct elf_section section;
+	size_t size;
+
+	if (elf_file_section(elf, ".note.gnu.build-id", &section) ||
+	    elf_file_read_section(elf, &section, 0, &note, sizeof(note)) != sizeof(note) ||
+	    note.head.n_type != NT_GNU_BUILD_ID || note.head.n_namesz != sizeof(note.name) ||
+	    memcmp(note.name, ELF_NOTE_GNU, sizeof(note.name)) != 0)
+		return 0;
+	size = note.head.n_descsz;
+	return size <= max && elf_file_read_section(elf, &section, sizeof(note), id, size) == (ssize_t)size ? size : 0;
+}
+
 /* Visits the strings of one range of the file; *budget is the number of bytes that may still be read. */
 static int range_strings(struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t *budget, size_t min_len,
 			 char *chunk, int (*visit)(const char *text, void *arg), void *arg)

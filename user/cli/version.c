@@ -11,6 +11,7 @@
 #include <libelf.h>
 #include <limits.h>
 #include <link.h>
+#include <lzma.h>
 #include <protobuf-c/protobuf-c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,13 @@ void cli_version(bool libraries)
 	print_library("libbpf", libbpf_version_string() + 1, (void (*)(void))libbpf_version_string);
 	print_library("libelf", NULL, (void (*)(void))elf_version);
 	print_library("zlib", zlibVersion(), (void (*)(void))zlibVersion);
+	print_library("liblzma", lzma_version_string(), (void (*)(void))lzma_version_string);
 	print_library("jansson", jansson_version_str(), (void (*)(void))json_loads);
 	print_library("protobuf-c", protobuf_c_version(), (void (*)(void))protobuf_c_version);
 	/* With terminfo's library, which is of the same source. The text is "ncurses 6.4.20221231". */
 	print_library("ncurses", strrchr(curses_version(), ' ') + 1, (void (*)(void))curses_version);
+	/* It has no version, and is a static library only. */
+	puts("  libiberty  linked in");
 }
 
 int cli_print_version(int argc, char **argv)

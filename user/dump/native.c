@@ -51,9 +51,10 @@ static bool take(void *arg, const struct unwind_frame *frame)
 	struct dump_native_frame *out = &t->answer->frames[t->answer->count++];
 
 	*out = (struct dump_native_frame){.pc = frame->pc, .after = DUMP_NO_FRAME};
-	snprintf(out->name, sizeof(out->name), "%s", frame->name ? frame->name : "");
+	if (frame->name)
+		native_demangle(frame->name, out->name, sizeof(out->name));
 	snprintf(out->file, sizeof(out->file), "%s", frame->file ? frame->file : "");
-	out->is_loop = is_loop(out->name, t->eval_loop);
+	out->is_loop = frame->name && is_loop(frame->name, t->eval_loop);
 	return t->answer->count < DUMP_NATIVE_MAX;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "helper/helper.h"
+#include "native/demangle.h"
 #include "symbols/unwind.h"
 
 /* Most frames of a thread; the rest, its outermost ones, are missing then. */
@@ -16,10 +17,10 @@
 
 struct dump_native_frame {
 	uint64_t pc;
-	char name[120]; /* of the function, cut off there; "": not known */
-	char file[512]; /* path of the file that it is in; "": in none */
-	bool is_loop;   /* of the interpreter: it runs functions of Python, and stands for them */
-	uint32_t after; /* the frame of dump_frames() that called it, DUMP_NO_FRAME: none did */
+	char name[NATIVE_NAME_MAX]; /* of the function, as native_demangle() writes it; "": not known */
+	char file[512];             /* path of the file that it is in; "": in none */
+	bool is_loop;               /* of the interpreter: it runs functions of Python, and stands for them */
+	uint32_t after;             /* the frame of dump_frames() that called it, DUMP_NO_FRAME: none did */
 };
 
 struct dump_native {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "native/ask.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 
 #include "base/elf_file.h"
 #include "base/procfs.h"
+#include "native/debug_cache.h"
+#include "native/functions.h"
 #include "native/table.h"
 
 /* Time that the loop of a run waits for an answer before it goes on with its other work, in seconds. */
@@ -229,37 +230,12 @@ struct rows_question {
 	uint64_t first;
 };
 
-/* Finds NT_GNU_BUILD_ID in section .note.gnu.build-id. */
-static void read_build_id(struct elf_file *elf, struct native_file *out)
-{
-	struct elf_section section;
-	struct {
-		Elf64_Nhdr head;
-		char name[4];
-		uint8_t id[NATIVE_BUILD_ID_MAX];
-	} note;
-	ssize_t n;
-
-	out->build_id_size = 0;
-	if (elf_file_section(elf, ".note.gnu.build-id", &section))
-		return;
-	memset(&note, 0, sizeof(note));
-	n = elf_file_read(elf, section.addr, &note, section.size < sizeof(note) ? section.size : sizeof(note));
-	if (n < (ssize_t)(sizeof(note.head) + sizeof(note.name)) || note.head.n_type != NT_GNU_BUILD_ID ||
-	    note.head.n_namesz != sizeof(note.name) || memcmp(note.name, ELF_NOTE_GNU, sizeof(note.name)) != 0 ||
-	    !note.head.n_descsz || note.head.n_descsz > sizeof(note.id) ||
-	    (size_t)n < sizeof(note.head) + sizeof(note.name) + note.head.n_descsz)
-		return;
-	out->build_id_size = note.head.n_descsz;
-	memcpy(out->build_id, note.id, out->build_id_size);
-}
-
 static void describe(struct elf_file *elf, const struct native_table *table, struct native_file *out)
 {
 	struct elf_segment segments[NATIVE_SEGMENTS_MAX];
 
 	memset(out, 0, sizeof(*out));
-	read_build_id(elf, out);
+	out->build_id_size = (uint32_t)elf_file_build_id(elf, out->build_id, sizeof(out->build_id));
 	out->nr_segments = (uint32_t)elf_file_code_segments(elf, segments, NATIVE_SEGMENTS_MAX);
 	out->is_interpreter = table->has_loops;
 	out->base = table->base;
@@ -372,7 +348,7 @@ _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question
 
 static int find_names(const struct names_question *q, struct native_named *named)
 {
-	struct elf_file *elf;
+	struct elf_file *elf, *debug;
 	int err = open_mapped(q->source.pid, &q->source.mapped, &elf);
 
 	if (err)
@@ -380,8 +356,26 @@ static int find_names(const struct names_question *q, struct native_named *named
 	for (uint32_t i = 0; i < q->count; i++)
 		named[i].address = q->base + q->pcs[i];
 	err = native_find_names(elf, named, q->count);
+	/* The file's own names are there without it. */
+	if (!err && !is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf)) {
+		debug = native_debug_find(&q->source.mapped.file, elf, q->source.pid, q->source.mapped.path);
+		if (debug)
+			native_find_names(debug, named, q->count);
+		native_debug_trim();
+	}
 	elf_file_free(elf);
 	return err;
+}
+
+/* Addresses in one function follow each other. */
+static void write_names(const struct native_named *named, uint32_t count, struct native_name *out)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (i && !strcmp(named[i].symbol, named[i - 1].symbol))
+			out[i] = out[i - 1];
+		else
+			out[i].is_demangled = native_demangle(named[i].symbol, out[i].text, sizeof(out[i].text));
+	}
 }
 
 int native_serve_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
@@ -407,8 +401,7 @@ int native_serve_names(void *state, const void *question, size_t question_size, 
 	out->file = q.source.mapped.file;
 	out->count = q.count;
 	out->pad = 0;
-	for (uint32_t i = 0; i < q.count; i++)
-		memcpy(out->names[i], named[i].name, sizeof(out->names[i]));
+	write_names(named, q.count, out->names);
 	*size = offsetof(struct native_names, names) + q.count * sizeof(out->names[0]);
 	free(named);
 	return err;
@@ -436,6 +429,6 @@ int native_ask_names(const struct native_source *source, uint64_t base, const ui
 	if (out->count != count || size != offsetof(struct native_names, names) + count * sizeof(out->names[0]))
 		return -EPROTO;
 	for (uint32_t i = 0; i < count; i++)
-		out->names[i][NATIVE_NAME_MAX - 1] = '\0';
+		out->names[i].text[NATIVE_NAME_MAX - 1] = '\0';
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "helper/helper.h"
-#include "native/functions.h"
+#include "native/demangle.h"
 #include "pybpf_native.h"
 
 /* Tells a file from all others, and from what it was before. */
@@ -75,13 +75,18 @@ struct native_rows {
 };
 _Static_assert(sizeof(struct native_rows) <= HELPER_ANSWER_MAX, "an answer holds all rows");
 
+struct native_name {
+	char text[NATIVE_NAME_MAX]; /* as native_demangle() writes it; "" for a pc without a function */
+	uint8_t is_demangled;
+};
+
 /* Most names of one question. */
 #define NATIVE_NAMES_MAX 2048
 struct native_names {
 	struct native_identity file;
 	uint32_t count;
 	uint32_t pad;
-	char names[NATIVE_NAMES_MAX][NATIVE_NAME_MAX]; /* "" for a pc without a function */
+	struct native_name names[NATIVE_NAMES_MAX];
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
 

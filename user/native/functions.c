@@ -96,13 +96,13 @@ static size_t leading_underscores(const char *name)
  */
 static bool is_better(const struct native_named *known, const char *name, uint64_t size)
 {
-	size_t ours = leading_underscores(name), theirs = leading_underscores(known->name);
+	size_t ours = leading_underscores(name), theirs = leading_underscores(known->symbol);
 
 	if (!known->size || size != known->size)
 		return !known->size || size < known->size;
 	if (ours != theirs)
 		return ours < theirs;
-	return strcmp(name, known->name) < 0;
+	return strcmp(name, known->symbol) < 0;
 }
 
 static void try_names(const char *name, const struct elf_symbol *symbol, void *arg)
@@ -117,7 +117,7 @@ static void try_names(const char *name, const struct elf_symbol *symbol, void *a
 		if (!is_better(named, name, symbol->size))
 			continue;
 		named->size = symbol->size;
-		snprintf(named->name, sizeof(named->name), "%s", name);
+		snprintf(named->symbol, sizeof(named->symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
 	}
 }
 
@@ -125,9 +125,5 @@ int native_find_names(struct elf_file *elf, struct native_named *named, size_t c
 {
 	struct search_names search = {named, count};
 
-	for (size_t i = 0; i < count; i++) {
-		named[i].size = 0;
-		named[i].name[0] = '\0';
-	}
 	return elf_file_functions(elf, try_names, &search);
 }

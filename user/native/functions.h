@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/elf_file.h"
+#include "native/demangle.h"
 
 struct native_range {
 	uint64_t start, end; /* addresses as linked */
@@ -22,17 +23,17 @@ struct native_ranges {
 int native_find_loops(struct elf_file *elf, struct native_ranges *out);
 bool native_ranges_have(const struct native_ranges *ranges, uint64_t address);
 
-/* Bytes of a name with its NUL: those of C++ templates may be longer, and are cut. */
-#define NATIVE_NAME_MAX 256
-
 /* An address whose function is looked for. */
 struct native_named {
-	uint64_t address; /* as linked */
-	uint64_t size;    /* of the function that was found; 0: none */
-	char name[NATIVE_NAME_MAX];
+	uint64_t address;               /* as linked */
+	uint64_t size;                  /* of the function that was found; 0: none yet */
+	char symbol[NATIVE_SYMBOL_MAX]; /* its name as the linker knows it, which may be cut off there */
 };
 
-/* Finds the functions that have the addresses, which are in order. Returns 0 or negative errno. */
+/*
+ * Finds the functions that have the addresses, which are in order, among the symbols of a file. To be called for each
+ * file that has symbols of the code. Returns 0 or negative errno.
+ */
 int native_find_names(struct elf_file *elf, struct native_named *named, size_t count);
 
 #endif

@@ -166,7 +166,7 @@ uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uin
 	return count;
 }
 
-void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name)
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name, bool is_demangled)
 {
 	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
 	uint32_t i = intern_find(&t->instructions, &frame);
@@ -182,9 +182,7 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
 	t->nr_wanted--;
 	if (*name)
 		one->name = strdup(name);
-	if (one->name)
-		native_cut_clone(one->name);
-	one->is_plumbing = one->name && native_is_plumbing(one->name, of && of->is_interpreter);
+	one->is_plumbing = one->name && !is_demangled && native_is_plumbing(one->name, of && of->is_interpreter);
 }
 
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg)

@@ -30,8 +30,11 @@ void native_frames_describe_file(struct native_frames *t, uint32_t file, bool is
  * *file. Returns their number; 0: there are none.
  */
 uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
-/* Gives a name to an instruction; "" for one that has none. */
-void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name);
+/*
+ * Gives a name to an instruction; "" for one that has none. is_demangled: it is of C++ or Rust, which the interpreter
+ * and the begin of a program are not, even where such a function is called main or clone.
+ */
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name, bool is_demangled);
 
 /* Called when the search for a process's native frames has ended where a mapping or a table was missing. */
 typedef void native_frames_on_gap(void *arg, uint64_t proc_id);

@@ -3,7 +3,6 @@
 
 #include <fnmatch.h>
 #include <stddef.h>
-#include <string.h>
 
 /*
  * Functions of CPython, 2.7 to 3.15, between one Python function and the next, or between one and the C function that
@@ -110,17 +109,4 @@ bool native_is_plumbing(const char *name, bool is_of_interpreter)
 {
 	return has(anywhere, sizeof(anywhere) / sizeof(*anywhere), name) ||
 	       (is_of_interpreter && has(in_interpreter, sizeof(in_interpreter) / sizeof(*in_interpreter), name));
-}
-
-void native_cut_clone(char *name)
-{
-	static const char *const marks[] = {".cold",      ".part.",      ".constprop.", ".isra.",
-					    ".lto_priv.", ".localalias", ".llvm."};
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
-		char *at = strstr(name, marks[i]);
-
-		if (at && at != name)
-			*at = '\0';
-	}
 }

@@ -8,7 +8,4 @@
 /* in_interpreter: the function is in the file that evaluates Python's frames. */
 bool native_is_plumbing(const char *name, bool in_interpreter);
 
-/* Cuts off what compilers put behind the name of a part of a function: .cold, .part.0, .constprop.1, .isra.2. */
-void native_cut_clone(char *name);
-
 #endif

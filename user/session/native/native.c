@@ -319,8 +319,12 @@ static int find_names(struct session *s)
 		n->names_source.pid = 0;
 		return -EINPROGRESS;
 	}
-	for (uint32_t i = 0; i < n->nr_pcs; i++)
-		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? "" : n->answer->names.names[i]);
+	for (uint32_t i = 0; i < n->nr_pcs; i++) {
+		const struct native_name *name = &n->answer->names.names[i];
+
+		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? "" : name->text,
+				       !err && name->is_demangled);
+	}
 	/* Stacks that cannot be built now are tried again at the end. */
 	err = stacks_retry(s->stacks);
 	if (err && !s->error)
