@@ -18,8 +18,9 @@
 #include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
-#include "session/waits/initial_stacks.h"
+#include "session/native/native.h"
 #include "session/source_file.h"
+#include "session/waits/initial_stacks.h"
 #include "symbols/pysym.h"
 
 #define BEGIN_S 1000.0
@@ -32,6 +33,7 @@ struct process {
 	struct processes_record record;
 	uint32_t threads;
 	double known_at;              /* when its record is there, in s since the begin */
+	double tables_at;             /* when the tables for its native frames are */
 	double question_s;            /* how long one takes */
 	uint32_t per_answer;          /* threads */
 	unsigned codes;               /* of an answer, before its stacks */
@@ -179,7 +181,33 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 {
 	(void)t;
 	assert_int_equal(event->event.size, size);
+	assert_int_equal(size, sizeof(*event) + sizeof(struct pybpf_frame) + sizeof(uint64_t));
+	assert_int_equal(event->nr_native, 1);
+	assert_int_equal(event->native_end, PYBPF_NATIVE_END_WHOLE);
 	return 0;
+}
+
+bool session_native_is_pending(const struct session *s, uint64_t proc_id)
+{
+	(void)s;
+	return played.now < BEGIN_S + find(proc_id)->tables_at;
+}
+
+void session_native_follow(struct session *s, const struct pybpf_thread_found *found, struct native_walked *out)
+{
+	static const uint64_t frame;
+
+	(void)s;
+	(void)found;
+	*out = (struct native_walked){.frames = &frame, .count = 1, .end = PYBPF_NATIVE_END_WHOLE};
+}
+
+struct native_frames *session_native_frames(const struct session *s)
+{
+	static int frames;
+
+	(void)s;
+	return (struct native_frames *)(void *)&frames;
 }
 
 void session_waits_name(struct session *s, const struct pybpf_thread *thread)
@@ -260,6 +288,39 @@ static void test_all_are_read(void **state)
 	assert_int_equal(one->read, FEW);
 	assert_int_equal(other->read, FEW);
 	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+}
+
+/* Tables for native frames are waited for, but not for long, and no other process waits for them. */
+static void test_tables_are_waited_for(void **state)
+{
+	struct session *s = *state;
+	struct process *soon = add(1, FEW), *never = add(1, FEW);
+	const struct process *other = add(1, FEW);
+
+	soon->tables_at = 0.4;
+	never->tables_at = 1000;
+	assert_int_equal(session_initial_stacks_find(s), 0);
+	run(s, 10);
+	assert_true(soon->first_read >= BEGIN_S + 0.4 && soon->last_read < BEGIN_S + 0.6);
+	assert_true(never->first_read >= BEGIN_S + 1 && never->last_read < BEGIN_S + 1.2);
+	assert_true(other->last_read < BEGIN_S + 0.2);
+	assert_int_equal(soon->read + never->read + other->read, 3 * FEW);
+}
+
+/* Python's functions are those of a run without native frames. */
+static void test_the_end_waits_for_no_table(void **state)
+{
+	struct session *s = *state;
+	struct process *never = add(1, FEW);
+
+	never->tables_at = 1000;
+	never->per_answer = FEW;
+	assert_int_equal(session_initial_stacks_find(s), 0);
+	run(s, 0.2);
+	assert_int_equal(never->read, 0);
+	session_initial_stacks_measure.end(s);
+	assert_int_equal(never->read, FEW);
+	assert_true(played.now < BEGIN_S + 0.4);
 }
 
 /* Rights are given up when the threads are found: before, no other process's memory is read for them. */
@@ -425,6 +486,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_all_are_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tables_are_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_end_waits_for_no_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_read_before_the_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_processes_of_a_user_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_turn_is_long, setup, teardown),
