@@ -6,7 +6,7 @@
 
 /*
  * Functions of CPython, 2.7 to 3.15, between one Python function and the next, or between one and the C function that
- * it calls: evaluation, calls, descriptors of calls, generators; and those that begin a program or a thread.
+ * it calls: evaluation, calls, descriptors of calls, generators, imports; and those that begin a program or a thread.
  */
 static const char *const in_interpreter[] = {
 	"_PyEval_*",
@@ -85,6 +85,10 @@ static const char *const in_interpreter[] = {
 	"builtin_exec*",
 	"builtin_eval*",
 	"builtin___build_class__",
+	"builtin___import__*",
+	"import_name",
+	"import_find_and_load",
+	"PyImport_ImportModuleLevelObject",
 	"thread_run",
 	"t_bootstrap",
 	"pythread_wrapper",

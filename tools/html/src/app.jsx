@@ -172,7 +172,7 @@ export function App({ profile }) {
                 {word}
               </span>
             ))}
-            {lost !== undefined && <span class={lost ? "lost" : ""}>{lost ? `${number(lost)} ${taken(profile)} lost` : "none lost"}</span>}
+            {lost !== undefined && <span class={lost ? "lost" : ""}>{lost ? `${number(lost)} ${taken(profile, lost)} lost` : "none lost"}</span>}
           </p>
         </div>
         <button class="icon" onClick={() => set({ theme: dark ? "light" : "dark" })} aria-label={dark ? "Light theme" : "Dark theme"} title={dark ? "Light theme" : "Dark theme"}>

@@ -111,7 +111,7 @@ export function amount(profile, value) {
 export const bare = (profile, value) => (profile.measure.unit === "count" ? number(value) : amount(profile, value));
 
 // What the account counts, whatever the profile's values are.
-export const taken = (profile) => (isSamples(profile) || isTime(profile) ? "samples" : "events");
+export const taken = (profile, value) => (isSamples(profile) || isTime(profile) ? "sample" : "event") + (value === 1 ? "" : "s");
 
 export function cpuTime({ measure }, value) {
   return measure.period_ns && measure.unit === "count" ? seconds((value * measure.period_ns) / 1e9) : "";
