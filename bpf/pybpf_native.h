@@ -96,7 +96,7 @@ enum pybpf_native_bp {
 #define PYBPF_RULE_OFFSET(rule)    ((__s32)((rule) << 12) >> 20)
 #define PYBPF_RULE_BP_OFFSET(rule) ((__s32)(rule) >> 20)
 #define PYBPF_RULE_OFFSET_MAX      2047
-/* Of REGISTER: its place in struct pt_regs, and an offset of 8 bits without sign. */
+/* The place of the register of REGISTER in struct pt_regs, and its offset: 8 bits without sign. */
 #define PYBPF_RULE_REGISTER_SHIFT        8
 #define PYBPF_RULE_REGISTER_OFFSET_SHIFT 12
 #define PYBPF_RULE_REGISTER(rule)        ((rule) >> PYBPF_RULE_REGISTER_SHIFT & 15u)

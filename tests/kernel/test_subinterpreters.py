@@ -10,7 +10,7 @@ MARK = "[another interpreter]"
 CUT = "[incomplete]"
 # To 3.9 nothing proves how the thread states of one thread belong together.
 PROVED = (3, 10)
-# Of the samples: most are in what an interpreter runs, unless it takes long to make one.
+# The share of samples in what an interpreter runs, at least: it may take long to make one.
 ENOUGH = 0.1
 
 # run(code) makes an interpreter, runs code in it and ends it; with make and launch between where Python shows them.
