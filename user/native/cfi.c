@@ -84,11 +84,15 @@ static bool is_deref(struct dwarf_cursor expression, int64_t *offset)
  * there. */
 static bool is_sp_deref(struct dwarf_cursor expression, int64_t *offset)
 {
+	uint64_t deref, plus;
+
 	if (dwarf_read_unsigned(&expression, 1) != 0x70 + REGISTER_SP)
 		return false;
 	*offset = dwarf_read_sleb(&expression);
-	return dwarf_read_unsigned(&expression, 1) == 0x06 && dwarf_read_unsigned(&expression, 1) == 0x23 &&
-	       dwarf_read_uleb(&expression) == WORD && !expression.failed && expression.at == expression.end;
+	deref = dwarf_read_unsigned(&expression, 1);
+	plus = dwarf_read_unsigned(&expression, 1);
+	return deref == 0x06 && plus == 0x23 && dwarf_read_uleb(&expression) == WORD && !expression.failed &&
+	       expression.at == expression.end;
 }
 
 /* breg6 0 */
