@@ -96,7 +96,7 @@ def test_each_function_has_its_time(python, tmp_path):
         if task("a")[2:-2] in stack:
             assert re.match(r"sleep \(asyncio/tasks\.py:\d+\)$", stack[-2]) and stack[-1] == "[awaits: Future]", stack
     # What awaits them has its time, too.
-    run.check(SECONDS, "^.awaits: _GatheringFuture.$")
+    run.check(run.says["a:first"] + run.says["a:second"], "^.awaits: _GatheringFuture.$")
 
 
 @every_python

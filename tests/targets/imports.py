@@ -55,7 +55,7 @@ if __name__ == "__main__":
     import package.inner
 
     import_user()
-    wanted = expect.describe(__file__, share=0.4)
+    wanted = expect.describe(__file__, share=0.2)
     wanted.files.update(["inner.py", "slow_module.py"])
     wanted.call("zip_user", "inner.py|zipped", line_of("package.inner.zipped(burn)"))
     wanted.call("inner.py|zipped", "inner.py|helper", 6)
