@@ -76,8 +76,8 @@ def test_chains_that_are_known(python):
     for name in chains:
         assert met[name, True] > 5 * met[name, False], (name, met)
     assert ends["not_joined"] == 0 and ends["joined"] > ends["joined_plus_one"], ends
-    # A thread that ends has no memory any more.
-    assert ends["no_row"] == ends["stuck"] == ends["register"] == 0 and ends["fault"] <= 0.01 * samples, ends
+    # A thread that ends has no memory any more; what resolves a library's function at its first call keeps its frame by rbx.
+    assert ends["no_row"] == ends["stuck"] == 0 and ends["fault"] + ends["register"] <= 0.01 * samples, ends
 
 
 @every_python

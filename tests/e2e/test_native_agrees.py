@@ -34,6 +34,19 @@ def as_one(frames):
     return [frame for i, frame in enumerate(frames) if frame[0] or frame != (frames[i - 1] if i else None)]
 
 
+def agree(profiled, dumped):
+    """Where the dump has no name, as it reads no debug files, some functions of that file are between its neighbours."""
+    at = 0
+    for i, (name, *place) in enumerate(dumped):
+        if at == len(profiled) or list(profiled[at][1:]) != place or name not in ("", profiled[at][0]):
+            return False
+        at += 1
+        behind = dumped[i + 1] if i + 1 < len(dumped) else None
+        while not name and at < len(profiled) and list(profiled[at][1:]) == place and profiled[at] != behind:
+            at += 1
+    return at == len(profiled)
+
+
 def as_profiled(stack):
     """(Name, file, the Python function that called it) of each native frame, the outermost first."""
     caller, found = None, []
@@ -74,7 +87,7 @@ def test_threads_that_have_slept_since_before_the_run(python):
         if not thread["native_fits"]:  # it knows the interpreter's loop by its name only
             assert "sid-" in python.name, thread["name"]
             mine, theirs = without_callers(mine), without_callers(theirs)
-        assert mine == theirs, thread["name"]
+        assert agree(mine, theirs), (thread["name"], mine, theirs)
 
 
 SAME_LINE = """
