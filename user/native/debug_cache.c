@@ -44,7 +44,7 @@ static struct kept *find_oldest(void)
 	return oldest;
 }
 
-/* As find_oldest(), among those that were unpacked. Returns NULL when there is none. */
+/* Returns the place of unpacked symbols that was used longest ago, or NULL. */
 static struct kept *find_oldest_unpacked(size_t *bytes)
 {
 	struct kept *oldest = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of functions as people write them, of those that the linker knows. */
+/* Writes the names that the linker knows as people write them. */
 #ifndef NATIVE_DEMANGLE_H
 #define NATIVE_DEMANGLE_H
 
