@@ -393,8 +393,9 @@ roots:
 	@tools/install-deps --roots
 	@tests/roots/run-roots --build '$(BUILD)' $(ROOTS)
 
-# The checkers see the skeleton, which is generated, as a system's header. What they found is remembered for any folder.
-lint: export USER_FLAGS := $(filter-out -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATHS),$(USER_CFLAGS)) -isystem $(BUILD)
+# The checkers see the skeleton, which is generated, as a system's header. What they found is remembered for any folder. They
+# are as strict with and without WERROR=1.
+lint: export USER_FLAGS := -Werror $(filter-out -Werror -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATHS),$(USER_CFLAGS)) -isystem $(BUILD)
 lint: export BPF_FLAGS := $(filter-out $(SAME_PATHS),$(BPF_CFLAGS))
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)

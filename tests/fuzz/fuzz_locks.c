@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, size};
 	struct pybpf_layout layout;
 	struct fuzz_memory bytes;
-	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}, .most = MOST_READS};
+	struct fuzz_changing changing = {.below = {.read = fuzz_read, .source = &bytes}, .most = MOST_READS};
 	const struct walk_memory memory = {.read = fuzz_read_changing, .source = &changing};
 	const struct pybpf_runtime runtime = {.interp_head = BASE};
 	struct py_values_of of = {.memory = &memory, .layout = &layout, .runtime = &runtime};

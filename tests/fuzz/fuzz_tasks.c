@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, size};
 	struct task_read_place place = {.runtime = {.interp_head = BASE}, .proc_id = 1};
 	struct fuzz_memory bytes;
-	struct fuzz_changing changing = {.below = {fuzz_read, &bytes}, .most = MOST_READS};
+	struct fuzz_changing changing = {.below = {.read = fuzz_read, .source = &bytes}, .most = MOST_READS};
 	const struct walk_memory memory = {.read = fuzz_read_changing, .source = &changing};
 	struct task_reader *reader;
 	uint8_t options;

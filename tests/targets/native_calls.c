@@ -7,7 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#if __has_attribute(noclone)
 #define SEEN __attribute__((noinline, noclone))
+#else
+#define SEEN __attribute__((noinline))
+#endif
 
 typedef void callback(void);
 
