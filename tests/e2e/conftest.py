@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import browser
 import harness
 import known as knowledge
 import pythons
@@ -74,6 +75,7 @@ def nothing_goes_on(request):
     name, value = "PYBPF_TESTS_OF", "%s-%d" % (request.module.__name__, os.getpid())
     os.environ[name] = value
     yield
+    browser.end()
     del os.environ[name]
     mark = ("%s=%s" % (name, value)).encode()
     end = time.monotonic() + 5
