@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * From a thread's registers outwards, by the tables that user space has made of the files that its process maps;
- * written once and compiled twice, as the walk is. The including file defines NATIVE_CHUNK                     bytes of
- * the stack that are read at once, a power of 2: most hold several frames native_page(search, number)      returns a
- * page, or NULL; with the next call it is not valid any more native_read(n, dst, size, addr)  reads the program's
- * memory; returns 0 or another number
+ * written once and compiled twice, as the walk is. The including file defines:
+ *
+ * NATIVE_CHUNK: bytes of the stack that are read at once, a power of 2. Most hold several frames.
+ *
+ * native_page(search, number): returns a page, or NULL. With the next call it is not valid any more.
+ *
+ * native_read(n, dst, size, addr): reads the program's memory. Returns 0 or another number.
  */
 #ifndef PYBPF_NATIVE_SEARCH_H
 #define PYBPF_NATIVE_SEARCH_H
@@ -24,8 +27,7 @@ static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u
 #define NATIVE_MEMORY struct native_scratch
 #include "native_step.h"
 
-/* A search in a process's list. In map memory, or in a caller's, so that the verifier takes the limits for any numbers.
- */
+/* A search in a process's list. Not on the stack: the verifier takes limits that lie in a map for any numbers. */
 struct native_search {
 	struct pybpf_native_list list;
 	__u32 low, high;

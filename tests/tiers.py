@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What make test runs of the tests of the kernel side and from end to end; make test-all runs all.
 
-A test is in make test unless it is named here. One that is there for many Pythons runs on SOME of them: what tells the
-others from these, to pybpf, are offsets and how they were built. Tests of EACH_VERSION show the former, tests of
-EACH_BUILD the latter.
+A test is in make test unless it is named here. One that is there for many Pythons runs on one of SOME, chosen by its name,
+so that each of these has its share of the tests: what tells the others from these, to pybpf, are offsets and how they were
+built. Tests of EACH_VERSION show the former, tests of EACH_BUILD the latter.
 """
 import fnmatch
+import zlib
 
 import pythons
 
@@ -211,6 +212,17 @@ def used(tier, words):
     return names(python for python in pythons.interpreters() if python in wanted)
 
 
+def one_of_each(name, rows):
+    """Of rows that differ in their Pythons only, the one that the test's name chooses: the same with any other tests beside it."""
+    groups = {}
+    for row in rows:
+        parameters = row[2]
+        for python in row[3]:
+            parameters = parameters.replace(python.name, "*", 1)
+        groups.setdefault(parameters, []).append(row)
+    return [group[zlib.crc32((name + parameters).encode()) % len(group)] for parameters, group in groups.items()]
+
+
 def gate(rows):
     """rows: (id, test_file::test, parameters, interpreters). The ids that make test runs."""
     of_some, of_versions, of_timed = some(), versions(), releases(SOME)
@@ -219,12 +231,13 @@ def gate(rows):
         groups.setdefault(row[1], []).append(row)
     for name, group in groups.items():
         group = kept_of(name, group)
-        these = []
+        these, alike = [], []
         for row in group:
             each_build, each_version = (is_named(patterns, name, row[2]) for patterns in (EACH_BUILD, EACH_VERSION))
             allowed = of_versions if each_version else of_timed if is_timed(name) else of_some
             if all(python in allowed or (each_build and python.kind == "stripped") for python in row[3]):
-                these.append(row)
+                (these if each_build or each_version else alike).append(row)
+        these += one_of_each(name, alike)
         if group and not these:
             # Not lost: it is a test of other versions alone, and runs on the newest of them.
             newest = max((one for row in group for one in row[3]), key=lambda one: (one.kind != "stripped", one.version))

@@ -15,7 +15,7 @@ VERSIONS = [
     for item in pythons.interpreters()
     if item.kind in ("shared", "static") and item.root is None and item.version in ((2, 7), (3, 6), (3, 11), (3, 13))
 ]
-BURN = "import time\nend = time.time() + %s\nwhile time.time() < end:\n    sum(range(1000))\n"
+BURN = "import os\nend = sum(os.times()[:2]) + %s\nwhile sum(os.times()[:2]) < end:\n    sum(range(1000))\n"
 ROW = re.compile(r" *(\d+) +([\d.]+)% +(\d+)  ( *)(\S.*)")
 
 

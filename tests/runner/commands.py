@@ -5,9 +5,11 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MAKE = shlex.split(os.environ.get("MAKE", "make"))
+BEGUN = time.monotonic()
 
 
 def say(text):
@@ -15,7 +17,8 @@ def say(text):
 
 
 def headline(text):
-    say("== " + text)
+    seconds = time.monotonic() - BEGUN
+    say("== " + text + (", after %d min %d s" % divmod(seconds, 60) if seconds >= 1 else ""))
 
 
 def environment(**more):
