@@ -236,7 +236,7 @@ def used(tier, words):
 
 
 def one_of_each(name, rows):
-    """Of rows that differ in their Pythons only, the one that the test's name chooses: the same with any other tests beside it."""
+    """Chooses one of rows that differ in their Pythons only, by the test's name: the same with any other tests beside it."""
     groups = {}
     for row in rows:
         parameters = row[2]

@@ -25,11 +25,7 @@ INCOMPLETE = "[native frames incomplete]"
 # Until tables are there: mappings are read, and each file.
 BEGIN_S = 0.5
 ENOUGH = 400  # samples of some 12 chains
-
-
-def has_frames(python):
-    """Debian's musl, and what is linked with it, tells nothing of its frames."""
-    return "musl" not in python.name
+NO_ROW = 0.005  # in musl, of which nothing tells but its instructions
 
 
 def calls(python, *options, seconds=2):
@@ -53,10 +49,8 @@ def is_prefix(part, whole):
     return whole[: len(part)] == part
 
 
-@every_python
-def test_chains_that_are_known(python):
-    """Each stack is a part of a chain from its begin on, and each chain is met to its end."""
-    run, chains = calls(python, "--native")
+def check_chains(run, chains):
+    """Each whole stack is a part of a chain from its begin on. Returns ({(chain, it is to its end): samples}, whole ones, all)."""
     met, whole, samples = collections.Counter(), 0, 0
     for stack, count in run.stacks():
         samples += count
@@ -68,16 +62,21 @@ def test_chains_that_are_known(python):
             assert names[0] in chains, harness.show(stack)
             assert is_prefix(names[1:], chains[names[0]]), harness.show(stack)
             met[names[0], len(names) == 1 + len(chains[names[0]])] += count
+    return met, whole, samples
+
+
+@every_python
+def test_chains_that_are_known(python):
+    """Each chain is met to its end."""
+    run, chains = calls(python, "--native")
+    met, whole, samples = check_chains(run, chains)
     ends = run.stats["native"]
-    if not has_frames(python):
-        assert not whole and ends["no_row"] > 0, ends
-        return
     assert whole >= samples - RATE * BEGIN_S, (whole, samples, ends)
     for name in chains:
         assert met[name, True] > 5 * met[name, False], (name, met)
     assert ends["not_joined"] == 0 and ends["joined"] > ends["joined_plus_one"], ends
     # A thread that ends has no memory any more; what resolves a library's function at its first call keeps its frame by rbx.
-    assert ends["no_row"] == ends["stuck"] == 0 and ends["fault"] + ends["register"] <= 0.01 * samples, ends
+    assert ends["stuck"] == 0 and ends["no_row"] <= NO_ROW * samples and ends["fault"] + ends["register"] <= 0.01 * samples, ends
 
 
 @every_python
@@ -235,9 +234,27 @@ def test_no_room():
     assert run.stats["samples"]["python"] > 0
 
 
+@pytest.mark.parametrize("left", ["all but its start-up code", "none"])
+def test_code_without_information(left, tmp_path):
+    """Its instructions tell the callers: at once where a file has no other information, else once a stack has ended there."""
+    python, library = harness.default_python(), tmp_path / "native_calls.so"
+    source = Path(__file__).parents[1] / "targets" / "native_calls.c"
+    build = ["cc", "-O2", "-fno-asynchronous-unwind-tables", "-fPIC", "-shared", "-pthread", "-o", library, source]
+    subprocess.run(build, check=True)
+    if left == "none":
+        subprocess.run(["objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", library], check=True)
+    with harness.target(python, "native_calls.py", library, "300") as target:
+        run = harness.record_busy(target.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE)
+        chains = target.says["chains"]
+    met, whole, samples = check_chains(run, chains)
+    # A function that aligns its stack keeps the frame by another register than the frame pointer.
+    assert {name for name in chains if not met[name, True]} <= {"aligned"}, met
+    assert whole >= 0.75 * samples, (whole, samples, run.stats["native"])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_library_whose_information_is_damaged(seed, tmp_path):
-    """It costs native frames, and neither a stack of Python's nor the end of the run."""
+    """It costs native frames, where instructions do not tell them as well, and neither a stack of Python's nor the end of the run."""
     python = harness.default_python()
     made = Path(native.library(python, "native_calls")).read_bytes()
     words = ["objcopy", "-O", "binary", "--only-section=.eh_frame", native.library(python, "native_calls"), tmp_path / "section"]
@@ -253,7 +270,7 @@ def test_a_library_whose_information_is_damaged(seed, tmp_path):
         run = harness.record(target.pid, "--native", seconds=1, rate=RATE)
         chains = target.says["chains"]
     ends = run.stats["native"]
-    assert ends["whole"] + ends["no_mappings"] < sum(ends[end] for end in ("no_row", "stuck", "fault", "expression")), ends
+    assert sum(ends[end] for end in ("no_row", "stuck", "fault", "expression")) > 0, ends
     for stack, _ in run.stacks():
         names = [frame.name for frame in stack if frame.file.endswith(".py")]
         assert len(names) < 3 or names[2] in chains or names[2] == "threads", harness.show(stack)

@@ -270,6 +270,11 @@ ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t si
 	return elf_read_at(elf, offset, buf, size < available ? size : available);
 }
 
+uint64_t elf_file_entry(const struct elf_file *elf)
+{
+	return elf->header.e_entry;
+}
+
 bool elf_file_is_fixed(struct elf_file *elf)
 {
 	return elf->header.e_type == ET_EXEC;

@@ -66,6 +66,8 @@ size_t elf_file_code_segments(struct elf_file *elf, struct elf_segment *out, siz
  * be fewer at a segment's end, or -ENOENT.
  */
 ssize_t elf_file_read(struct elf_file *elf, uint64_t vaddr, void *buf, size_t size);
+/* Returns the address as linked at which a program begins, or 0. */
+uint64_t elf_file_entry(const struct elf_file *elf);
 /* Returns whether the file is ET_EXEC (fixed addresses, no load bias). */
 bool elf_file_is_fixed(struct elf_file *elf);
 /* Returns DT_SONAME, or NULL; valid while elf lives. */

@@ -228,6 +228,7 @@ int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out)
 struct rows_question {
 	struct native_source source;
 	uint64_t first;
+	uint64_t flow;
 };
 
 static void describe(struct elf_file *elf, const struct native_table *table, struct native_file *out)
@@ -238,6 +239,7 @@ static void describe(struct elf_file *elf, const struct native_table *table, str
 	out->build_id_size = (uint32_t)elf_file_build_id(elf, out->build_id, sizeof(out->build_id));
 	out->nr_segments = (uint32_t)elf_file_code_segments(elf, segments, NATIVE_SEGMENTS_MAX);
 	out->is_interpreter = table->has_loops;
+	out->has_flow = table->has_flow;
 	out->base = table->base;
 	out->nr_rows = table->count;
 	for (uint32_t i = 0; i < out->nr_segments; i++) {
@@ -256,7 +258,7 @@ struct serving {
 	struct native_table table;
 };
 
-static int make_table(struct serving *s, const struct native_source *source)
+static int make_table(struct serving *s, const struct native_source *source, bool flow)
 {
 	struct elf_file *elf;
 	int err = open_mapped(source->pid, &source->mapped, &elf);
@@ -265,7 +267,7 @@ static int make_table(struct serving *s, const struct native_source *source)
 	s->is_there = false;
 	if (err)
 		return err;
-	err = native_table_make(elf, &s->table);
+	err = native_table_make(elf, flow, &s->table);
 	if (!err || err == -ENOENT) {
 		describe(elf, &s->table, &s->file);
 		s->file.id = source->mapped.file;
@@ -288,8 +290,9 @@ int native_serve_rows(void *state, const void *question, size_t question_size, v
 		return -EINVAL;
 	memcpy(&q, question, sizeof(q));
 	q.source.mapped.path[sizeof(q.source.mapped.path) - 1] = '\0';
-	if (!serving.is_there || memcmp(&serving.file.id, &q.source.mapped.file, sizeof(serving.file.id)) != 0)
-		err = make_table(&serving, &q.source);
+	if (!serving.is_there || memcmp(&serving.file.id, &q.source.mapped.file, sizeof(serving.file.id)) != 0 ||
+	    (q.flow && !serving.file.has_flow))
+		err = make_table(&serving, &q.source, q.flow);
 	if (err)
 		return err;
 	left = q.first < serving.table.count ? serving.table.count - q.first : 0;
@@ -322,7 +325,7 @@ static int is_about(const struct native_identity *file, const struct native_sour
 	return memcmp(file, &source->mapped.file, sizeof(*file)) != 0 ? -EINPROGRESS : 0;
 }
 
-int native_ask_rows(const struct native_source *source, uint64_t first, struct native_rows *out)
+int native_ask_rows(const struct native_source *source, bool flow, uint64_t first, struct native_rows *out)
 {
 	struct rows_question q;
 	size_t size = 0;
@@ -331,10 +334,13 @@ int native_ask_rows(const struct native_source *source, uint64_t first, struct n
 	memset(&q, 0, sizeof(q));
 	q.source = *source;
 	q.first = first;
+	q.flow = flow;
 	err = helper_ask(native_serve_rows, (struct helper_subject){source->pid, source->life}, &q, sizeof(q), out,
 			 sizeof(*out), &size, SLICE_S);
 	if (!err && !is_sound(out, size))
 		err = -EPROTO;
+	if (!err && flow && !out->file.has_flow)
+		return -EINPROGRESS;
 	return err ? err : is_about(&out->file.id, source);
 }
 

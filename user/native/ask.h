@@ -59,8 +59,8 @@ struct native_file {
 	uint32_t build_id_size; /* 0: it has none */
 	uint32_t nr_segments;
 	uint32_t is_interpreter; /* it has the function that evaluates Python's frames */
-	uint32_t pad;
-	uint64_t base; /* of pcs, an address as linked */
+	uint32_t has_flow;       /* as in native_table */
+	uint64_t base;           /* of pcs, an address as linked */
 	uint64_t nr_rows;
 	struct native_segment segments[NATIVE_SEGMENTS_MAX];
 };
@@ -94,11 +94,11 @@ _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer hold
 int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out);
 
 /*
- * Reads rows of a file from the first one asked for; out->file is the same in all answers about a file. Returns 0,
- * -ENOENT when it has no call frame information (out->file is then valid but for nr_rows, which is 0), or another
- * negative errno: its table cannot be made.
+ * Reads rows of a file from the first one asked for, which are made as native_table_make() says; out->file is the same
+ * in all answers about a file. Returns 0, -ENOENT when it has no call frame information (out->file is then valid but
+ * for nr_rows, which is 0), or another negative errno: its table cannot be made.
  */
-int native_ask_rows(const struct native_source *source, uint64_t first, struct native_rows *out);
+int native_ask_rows(const struct native_source *source, bool flow, uint64_t first, struct native_rows *out);
 
 /* Reads the names of the functions at pcs, which are in order. Returns 0 or negative errno. */
 int native_ask_names(const struct native_source *source, uint64_t base, const uint32_t *pcs, uint32_t count,

@@ -200,6 +200,18 @@ static uint32_t register_rule(const struct state *s)
 	return rule | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) | bp_bits(s);
 }
 
+uint32_t cfi_rule(bool by_bp, int64_t offset, int64_t saved_below)
+{
+	const struct state s = {
+		.cfa = CFA_REGISTER,
+		.cfa_register = by_bp ? REGISTER_BP : REGISTER_SP,
+		.cfa_offset = offset,
+		.bp = {saved_below ? PLACE_SAVED : PLACE_SAME, -saved_below},
+	};
+
+	return register_rule(&s);
+}
+
 static uint32_t rule_of(const struct machine *m)
 {
 	const struct state *s = &m->now;

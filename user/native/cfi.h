@@ -29,4 +29,10 @@ typedef int cfi_take_row(void *arg, uint64_t pc, uint32_t rule);
 int cfi_make_rows(const struct cfi_common *common, struct dwarf_cursor program, uint64_t address, uint64_t start,
 		  uint64_t end, cfi_take_row *take, void *arg);
 
+/*
+ * Returns the rule of a CFA that is offset bytes above the stack pointer, or the frame pointer, in a function that has
+ * saved the caller's frame pointer so many bytes below the CFA; 0: it is in its register.
+ */
+uint32_t cfi_rule(bool by_bp, int64_t offset, int64_t saved_below);
+
 #endif

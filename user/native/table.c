@@ -8,12 +8,10 @@
 #include "base/array.h"
 #include "native/cold.h"
 #include "native/eh_frame.h"
+#include "native/flow.h"
 #include "native/functions.h"
 
 #define SEGMENTS_MAX 16
-
-/* Less than this lies between functions to align them, and belongs to no function. */
-#define PADDING_MAX 64
 
 struct making {
 	struct eh_frame section;
@@ -22,8 +20,10 @@ struct making {
 	struct native_table *table;
 	struct elf_file *elf;
 	struct native_ranges loops; /* of the functions that evaluate Python's frames */
-	uint64_t end;               /* of the functions so far */
-	uint32_t marks;             /* of the function whose rows are made */
+	struct flow_rows flow;      /* of functions that the section does not have */
+	size_t nr_flow_done;
+	uint64_t end;   /* of the functions so far */
+	uint32_t marks; /* of the function whose rows are made */
 };
 
 static int note_function(void *arg, const struct eh_frame_function *function)
@@ -62,17 +62,56 @@ static int take_row(void *arg, uint64_t pc, uint32_t rule)
 	return push_row(m->table, pc, rule | m->marks);
 }
 
+static int push_no_row(struct making *m, uint64_t pc)
+{
+	const struct native_table *t = m->table;
+
+	return t->count && t->rows[t->count - 1].rule != PYBPF_NATIVE_NONE ? push_row(m->table, pc, PYBPF_NATIVE_NONE)
+									   : 0;
+}
+
+static int add_flow_row(struct making *m, const struct flow_row *row)
+{
+	const struct native_table *t = m->table;
+	int err = 0;
+
+	if (row->start > m->end)
+		err = push_no_row(m, m->end);
+	/* Frames are named by where their rows begin. */
+	if (!err && (row->is_begin || !t->count || t->rows[t->count - 1].rule != row->rule))
+		err = push_row(m->table, row->start, row->rule);
+	m->end = row->end;
+	return err;
+}
+
+/* Adds what was found out of the code between the functions so far and an address. */
+static int fill_gap(struct making *m, uint64_t until)
+{
+	int err = 0;
+
+	for (; m->nr_flow_done < m->flow.count && m->flow.rows[m->nr_flow_done].start < until && !err;
+	     m->nr_flow_done++) {
+		const struct flow_row *row = &m->flow.rows[m->nr_flow_done];
+
+		if (row->start >= m->end && row->end <= until && row->start >= m->table->base &&
+		    row->end - m->table->base < PYBPF_NATIVE_NO_PC)
+			err = add_flow_row(m, row);
+	}
+	if (!err && m->end && until - m->end >= FLOW_PADDING_MAX)
+		err = push_no_row(m, m->end);
+	return err;
+}
+
 /* Rows of functions that overlap, which no linker makes, would not be in order. */
 static int add_function(struct making *m, const struct eh_frame_function *function)
 {
 	struct native_table *t = m->table;
 	size_t before;
-	int err = 0;
+	int err;
 
 	if (function->start < m->end)
 		return 0;
-	if (m->end && function->start - m->end >= PADDING_MAX)
-		err = push_row(t, m->end, PYBPF_NATIVE_NONE);
+	err = fill_gap(m, function->start);
 	before = t->count;
 	m->marks = native_ranges_have(&m->loops, function->start) ? PYBPF_RULE_EVAL : 0;
 	err = err ? err : eh_frame_rows(&m->section, function, take_row, m);
@@ -84,9 +123,21 @@ static int add_function(struct making *m, const struct eh_frame_function *functi
 	return err;
 }
 
+/* Returns whether a program begins in code without information: then all its stacks end there. */
+static bool begins_without_information(const struct making *m)
+{
+	uint64_t entry = elf_file_entry(m->elf);
+
+	for (size_t i = 0; i < m->count; i++) {
+		if (entry >= m->functions[i].start && entry < m->functions[i].end)
+			return false;
+	}
+	return entry || !m->count;
+}
+
 static int make_rows(struct making *m)
 {
-	int err = eh_frame_functions(&m->section, note_function, m);
+	int err = m->section.size ? eh_frame_functions(&m->section, note_function, m) : 0;
 
 	/* The rest of a section that is damaged is missing. */
 	if (err == -EBADMSG)
@@ -96,9 +147,14 @@ static int make_rows(struct making *m)
 	/* A file that names its cold part has more than one range already. */
 	if (!err && m->loops.count == 1)
 		err = native_add_cold_part(m->elf, m->functions, m->count, &m->loops);
+	m->table->has_flow |= begins_without_information(m);
+	/* Without memory for it the rest is worth having. */
+	if (!err && m->table->has_flow && flow_make_rows(m->elf, m->functions, m->count, &m->flow))
+		m->flow.count = 0;
 	for (size_t i = 0; i < m->count && !err; i++)
 		err = add_function(m, &m->functions[i]);
-	return err || !m->end ? err : push_row(m->table, m->end, PYBPF_NATIVE_NONE);
+	err = err ? err : fill_gap(m, UINT64_MAX);
+	return err;
 }
 
 /* Returns where the lowest executable segment begins. */
@@ -115,7 +171,7 @@ static int find_base(struct elf_file *elf, uint64_t *base)
 	return count ? 0 : -ENOENT;
 }
 
-int native_table_make(struct elf_file *elf, struct native_table *out)
+int native_table_make(struct elf_file *elf, bool flow, struct native_table *out)
 {
 	struct making m = {.elf = elf, .table = out};
 	struct elf_section section;
@@ -124,8 +180,10 @@ int native_table_make(struct elf_file *elf, struct native_table *out)
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = elf_file_section(elf, ".eh_frame", &section);
-	err = err ? err : find_base(elf, &out->base);
+	out->has_flow = flow;
+	err = find_base(elf, &out->base);
+	if (elf_file_section(elf, ".eh_frame", &section))
+		section.size = 0;
 	if (!err && section.size > NATIVE_EH_FRAME_MAX)
 		err = -EFBIG;
 	if (err)
@@ -142,6 +200,7 @@ int native_table_make(struct elf_file *elf, struct native_table *out)
 		err = -ENOENT;
 	if (err)
 		native_table_free(out);
+	free(m.flow.rows);
 	free(m.loops.ranges);
 	free(m.functions);
 	free(bytes);

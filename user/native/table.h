@@ -18,16 +18,18 @@ struct native_table {
 	size_t count, room;
 	uint64_t base;  /* rows' pc 0, an address as linked: where the lowest executable segment begins */
 	bool has_loops; /* the file evaluates Python's frames */
+	bool has_flow;  /* functions without information have rows, too */
 };
 
 /* Most bytes of .eh_frame; that of LLVM, the largest that was met, has 13 MB. */
 #define NATIVE_EH_FRAME_MAX (128u << 20)
 
 /*
- * Makes the table of a file. Returns 0; -ENOENT when it has no call frame information; -EBADMSG, -EFBIG, -ENOMEM or
- * another negative errno.
+ * Makes the table of a file. flow: of functions without call frame information, too, by their instructions (flow.h),
+ * which takes ten times as long; of a file that has none at all in any case. Returns 0; -ENOENT when it has no call
+ * frame information; -EBADMSG, -EFBIG, -ENOMEM or another negative errno.
  */
-int native_table_make(struct elf_file *elf, struct native_table *out);
+int native_table_make(struct elf_file *elf, bool flow, struct native_table *out);
 void native_table_free(struct native_table *t);
 
 #endif

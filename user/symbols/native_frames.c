@@ -244,8 +244,10 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 
 	*out = (struct native_stack){.frames = frames, .count = event->nr_native, .left = event->nr_native};
 	out->is_whole = event->native_end == PYBPF_NATIVE_END_WHOLE;
-	if (is_gap(event->native_end) && t->on_gap)
-		t->on_gap(t->on_gap_arg, event->proc_id);
+	if (t->on_gap && is_gap(event->native_end))
+		t->on_gap(t->on_gap_arg, event->proc_id, 0);
+	else if (t->on_gap && event->native_end == PYBPF_NATIVE_END_NO_ROW && out->count)
+		t->on_gap(t->on_gap_arg, event->proc_id, PYBPF_NATIVE_FRAME_FILE(frames[out->count - 1]));
 	runs = count_runs(out);
 	if (!out->is_whole)
 		out->join = NATIVE_JOIN_NONE;

@@ -36,8 +36,11 @@ uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uin
  */
 void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name, bool is_demangled);
 
-/* Called when the search for a process's native frames has ended where a mapping or a table was missing. */
-typedef void native_frames_on_gap(void *arg, uint64_t proc_id);
+/*
+ * Called when the search for a process's native frames has ended where a mapping or a table was missing, or, with its
+ * number, in a file in a function without call frame information.
+ */
+typedef void native_frames_on_gap(void *arg, uint64_t proc_id, uint32_t file);
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg);
 
 /* The profile is another one now: frames have other numbers. */

@@ -208,26 +208,36 @@ static void test_without_names(void **state)
 	free_world(&w);
 }
 
-static void count_gap(void *arg, uint64_t proc_id)
+struct gaps {
+	int of_process, of_file;
+};
+
+static void count_gap(void *arg, uint64_t proc_id, uint32_t file)
 {
+	struct gaps *gaps = arg;
+
 	assert_int_equal(proc_id, 77);
-	++*(int *)arg;
+	assert_true(!file || file == PYBPF_NATIVE_FRAME_FILE(EXT(2)));
+	++*(file ? &gaps->of_file : &gaps->of_process);
 }
 
 static void test_gaps_are_told(void **state)
 {
+	static const uint64_t frames[] = {CPY(3), EXT(2)};
 	struct world w = new_world(false);
-	int gaps = 0;
+	struct gaps gaps = {0, 0};
 
 	(void)state;
 	native_frames_set_on_gap(w.native, count_gap, &gaps);
 	for (int end = PYBPF_NATIVE_END_WHOLE; end < PYBPF_NR_NATIVE_ENDS; end++) {
-		const struct pybpf_stack_event event = {.proc_id = 77, .native_end = (uint16_t)end};
+		const struct pybpf_stack_event event = {
+			.proc_id = 77, .native_end = (uint16_t)end, .nr_native = COUNT(frames)};
 		struct native_stack native;
 
-		assert_int_equal(native_frames_begin(w.native, &event, NULL, 1, true, &native), 0);
+		assert_int_equal(native_frames_begin(w.native, &event, frames, 1, true, &native), 0);
 	}
-	assert_int_equal(gaps, 3);
+	assert_int_equal(gaps.of_process, 3);
+	assert_int_equal(gaps.of_file, 1);
 	free_world(&w);
 }
 

@@ -51,19 +51,39 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 
 uint32_t native_files_next(const struct native_files *f, double now)
 {
+	uint32_t better = INTERN_NONE;
+
 	for (uint32_t i = 0; i < f->known.count; i++) {
 		const struct native_known_file *file = native_files_at(f, i);
 
-		if (file->state == NATIVE_FILE_WANTED && file->try_at <= now)
+		if (file->state != NATIVE_FILE_WANTED || file->try_at > now)
+			continue;
+		if (!file->shown.pages)
 			return i;
+		better = i;
 	}
-	return INTERN_NONE;
+	/* A better table of a file that has one comes last. */
+	return better;
 }
 
 static void give_pages(struct native_files *f, struct native_known_file *file, double now)
 {
 	native_pages_give(f->pages, file->first, file->pages, now);
 	file->pages = 0;
+}
+
+static void show_table(struct native_files *f, struct native_known_file *file)
+{
+	file->shown = (struct native_shown){file->first, file->pages, file->about.nr_rows};
+	f->rows += file->shown.rows;
+	f->there++;
+}
+
+static void hide_table(struct native_files *f, struct native_known_file *file)
+{
+	f->rows -= file->shown.rows;
+	f->there -= file->shown.pages != 0;
+	file->shown = (struct native_shown){0};
 }
 
 /* Takes tables that no process uses away. Returns whether there were any. */
@@ -77,8 +97,7 @@ static bool make_room(struct native_files *f, double now)
 		if (file->state != NATIVE_FILE_THERE || file->users || file->has_sharers || !file->pages)
 			continue;
 		give_pages(f, file, now);
-		f->rows -= file->about.nr_rows;
-		f->there--;
+		hide_table(f, file);
 		/* It is made again when a process maps it. */
 		file->state = NATIVE_FILE_REFUSED;
 		made = true;
@@ -101,10 +120,16 @@ static struct native_known_file *find_same(const struct native_files *f, const s
 	return NULL;
 }
 
+/* A file that has a table already stays with that. */
 static void end_making(struct native_known_file *file, enum native_file_state state)
 {
 	file->is_filled = false;
 	file->state = state;
+	if (state == NATIVE_FILE_THERE || !file->shown.pages)
+		return;
+	file->state = NATIVE_FILE_THERE;
+	file->first = file->shown.first;
+	file->pages = file->shown.pages;
 }
 
 /* The first answer about a file says what it is. */
@@ -119,9 +144,10 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 	file->is_known = true;
 	file->rows_done = 0;
 	native_frames_describe_file(f->frames, file->number, about->is_interpreter, about->base);
-	same = find_same(f, file);
+	same = file->shown.pages ? NULL : find_same(f, file);
 	if (same) {
 		file->number = same->number;
+		file->shown = same->shown;
 		file->first = same->first;
 		file->pages = same->pages;
 		same->has_sharers = file->has_sharers = true;
@@ -160,12 +186,12 @@ static void fail(struct native_files *f, struct native_known_file *file, int err
 		file->source.pid = 0;
 	if (++file->tries < TRIES_MAX)
 		return;
-	f->unreadable++;
-	file->state = NATIVE_FILE_UNREADABLE;
+	f->unreadable += !file->shown.pages;
+	end_making(file, NATIVE_FILE_UNREADABLE);
 	log_debug("native frames: no table of %s: %s", file->source.mapped.path, helper_describe_error(err));
 }
 
-static int add_rows(struct native_files *f, struct native_known_file *file, const struct native_rows *rows)
+static int add_rows(struct native_files *f, struct native_known_file *file, const struct native_rows *rows, double now)
 {
 	int err;
 
@@ -178,25 +204,38 @@ static int add_rows(struct native_files *f, struct native_known_file *file, cons
 	if (err || file->rows_done < file->about.nr_rows)
 		return err;
 	end_making(file, NATIVE_FILE_THERE);
-	f->rows += file->about.nr_rows;
-	f->there++;
+	native_pages_give(f->pages, file->shown.first, file->shown.pages, now);
+	hide_table(f, file);
+	show_table(f, file);
 	return 0;
 }
 
 int native_files_make(struct native_files *f, uint32_t index, double now, struct native_rows *room)
 {
 	struct native_known_file *file = native_files_at(f, index);
-	int err = native_ask_rows(&file->source, file->is_filled ? file->rows_done : 0, room);
+	int err = native_ask_rows(&file->source, file->wants_flow, file->is_filled ? file->rows_done : 0, room);
 
 	if (err == -EINPROGRESS)
 		return err;
 	if (!err && !file->is_filled)
 		begin_table(f, file, &room->file, now);
 	if (!err && file->is_filled)
-		err = add_rows(f, file, room);
+		err = add_rows(f, file, room, now);
 	if (err)
 		fail(f, file, err, now);
 	return 0;
+}
+
+void native_files_want_flow(struct native_files *f, uint32_t index)
+{
+	struct native_known_file *file = native_files_at(f, index);
+
+	/* What several files share stays as it is. */
+	if (file->state != NATIVE_FILE_THERE || file->wants_flow || file->about.has_flow || file->has_sharers)
+		return;
+	file->wants_flow = true;
+	file->state = NATIVE_FILE_WANTED;
+	file->tries = 0;
 }
 
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid)

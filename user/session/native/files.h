@@ -20,6 +20,12 @@ enum native_file_state {
 	NATIVE_FILE_REFUSED,    /* there was no room for it */
 };
 
+/* Pages 0: there is none. */
+struct native_shown {
+	uint32_t first, pages;
+	uint64_t rows;
+};
+
 struct native_known_file {
 	struct native_identity id;
 	enum native_file_state state;
@@ -28,6 +34,8 @@ struct native_known_file {
 	bool has_sharers; /* another file stands for the same table */
 	struct native_file about;
 	uint32_t first, pages;       /* of its table; pages 0: it has none */
+	struct native_shown shown;   /* the table that programs use, while another one is made, too */
+	bool wants_flow;             /* a stack has ended in a function without call frame information */
 	struct native_source source; /* of the process that was seen last with it */
 	uint32_t users;              /* processes that map it */
 	bool is_filled;              /* its pages are being filled */
@@ -61,6 +69,9 @@ uint32_t native_files_next(const struct native_files *f, double now);
  * answer. now: CLOCK_MONOTONIC seconds.
  */
 int native_files_make(struct native_files *f, uint32_t index, double now, struct native_rows *room);
+
+/* Has a better table made of a file: a stack has ended in it, in a function without call frame information. */
+void native_files_want_flow(struct native_files *f, uint32_t index);
 
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);

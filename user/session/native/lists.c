@@ -38,10 +38,10 @@ static void place(const struct native_known_file *file, const struct mapping *ma
 	}
 	if (file->state == NATIVE_FILE_WANTED)
 		out->pages = 1;
-	if (file->state != NATIVE_FILE_THERE || !out->file)
+	if (!file->shown.pages || !out->file)
 		return;
-	out->first = file->first;
-	out->pages = file->pages;
+	out->first = file->shown.first;
+	out->pages = file->shown.pages;
 }
 
 void native_hide(struct session_native_state *n, struct mapper *mapper, double now)

@@ -27,12 +27,15 @@
 /* Longest time for names when the run has ended. */
 #define END_S 1.0
 
-static void on_gap(void *arg, uint64_t proc_id)
+static void on_gap(void *arg, uint64_t proc_id, uint32_t file)
 {
 	struct session_native_state *n = arg;
 	struct mapper *mapper = native_mapper_of(n, proc_id);
+	uint32_t index = file ? native_files_of(&n->files, file) : INTERN_NONE;
 
-	if (mapper)
+	if (index != INTERN_NONE)
+		native_files_want_flow(&n->files, index);
+	else if (mapper)
 		mapper->is_due = true;
 }
 

@@ -16,7 +16,9 @@ bool session_native_is_pending(const struct session *s, uint64_t proc_id)
 	if (!n || !mapper)
 		return n != NULL;
 	for (uint32_t i = 0; i < mapper->count; i++) {
-		if (native_files_at(&n->files, mapper->mappings[i].file)->state == NATIVE_FILE_WANTED)
+		const struct native_known_file *file = native_files_at(&n->files, mapper->mappings[i].file);
+
+		if (file->state == NATIVE_FILE_WANTED && !file->shown.pages)
 			return true;
 	}
 	return !mapper->shown.count || mapper->is_unshown;

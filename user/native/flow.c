@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Functions are found by symbols, by calls, and by addresses that are taken; the latter may be anything, and count only
+ * if what is there returns as a function does. All are followed twice: the first time to know where functions begin, so
+ * that none is taken for the rest of one before it, whose last call does not return.
+ */
+#include "native/flow.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "native/flow_code.h"
+#include "native/flow_place.h"
+#include "native/x86.h"
+#include "pybpf_native.h"
+
+/* Most instructions of a function; those of CPython's evaluation loop are some 20,000. */
+#define INSTRUCTIONS_MAX 100000
+/* Places by which they are found, a power of 2. */
+#define SLOTS_BITS 18
+/* Most instructions that are followed in one go; those of OpenCV's library, the most that were met, are 3 million. */
+#define ALL_INSTRUCTIONS_MAX 20000000
+
+#define NO_INSTRUCTION UINT32_MAX
+
+/* How a function ends, or may. */
+enum end {
+	END_NONE,
+	END_RIGHT, /* it returns, another function does that in its place, or it calls one that never does */
+	END_WRONG, /* likewise, but with more on the stack than it found there */
+};
+
+/* An instruction of the function that is followed. */
+struct walked {
+	uint64_t pc;
+	struct flow_place place;
+	uint32_t next, target; /* that follow it: indexes, or NO_INSTRUCTION */
+	uint8_t length;        /* 0: not decoded yet, or not known */
+	uint8_t end;           /* enum end */
+	bool is_call;          /* next follows only if what is called returns */
+	bool returns;          /* it leads to an end that is right */
+	bool is_reached;
+	uint8_t pad[3];
+};
+
+struct slot {
+	uint32_t turn, index;
+};
+
+struct flow {
+	struct flow_code code;
+	uint64_t entry;
+	uint64_t left; /* instructions that may still be followed */
+	/* The function that is followed. */
+	struct walked *walked; /* in the order in which they were met */
+	size_t room;
+	uint32_t nr_walked;
+	uint32_t turn;      /* slots of another one are empty */
+	struct slot *slots; /* by hash */
+	uint32_t *calls;    /* instructions whose next one is not followed yet */
+	size_t nr_calls, calls_room;
+	bool is_entry, is_wrong, has_root;
+	bool is_final;
+	struct flow_rows *out;
+	int err; /* 0 or -ENOMEM */
+};
+
+static struct walked *walked_at(const struct flow *f, uint32_t index)
+{
+	return &f->walked[index];
+}
+
+/* Returns the slot that has the instruction, or is free for it. */
+static struct slot *slot_of(const struct flow *f, uint64_t pc)
+{
+	uint32_t at = (uint32_t)(pc * 0x9e3779b97f4a7c15u >> (64 - SLOTS_BITS));
+
+	while (f->slots[at].turn == f->turn && f->walked[f->slots[at].index].pc != pc)
+		at = (at + 1) % (1u << SLOTS_BITS);
+	return &f->slots[at];
+}
+
+static bool is_known(const struct flow *f, uint64_t pc)
+{
+	return slot_of(f, pc)->turn == f->turn;
+}
+
+/* Adds an instruction. Returns its index, or NO_INSTRUCTION. */
+static uint32_t add(struct flow *f, uint64_t pc, const struct flow_place *place, struct slot *slot)
+{
+	if (f->nr_walked == INSTRUCTIONS_MAX || !f->left) {
+		f->is_wrong = true;
+		return NO_INSTRUCTION;
+	}
+	if (array_reserve(&f->walked, &f->room, f->nr_walked + 1, sizeof(*f->walked))) {
+		f->err = -ENOMEM;
+		return NO_INSTRUCTION;
+	}
+	f->left--;
+	f->walked[f->nr_walked] =
+		(struct walked){.pc = pc, .place = *place, .next = NO_INSTRUCTION, .target = NO_INSTRUCTION};
+	*slot = (struct slot){f->turn, f->nr_walked};
+	return f->nr_walked++;
+}
+
+/* Goes to an instruction with a place; each has one only. Returns its index, or NO_INSTRUCTION. */
+static uint32_t go_to(struct flow *f, uint64_t pc, const struct flow_place *place)
+{
+	struct slot *slot = slot_of(f, pc);
+
+	if (slot->turn != f->turn)
+		return add(f, pc, place, slot);
+	f->is_wrong |= memcmp(&f->walked[slot->index].place, place, sizeof(*place)) != 0;
+	return slot->index;
+}
+
+/* The next instruction. Another function may begin there, where a call does not return. */
+static void fall_through(struct flow *f, uint32_t from, uint64_t pc, const struct flow_place *place)
+{
+	uint32_t next = NO_INSTRUCTION;
+
+	if (flow_code_gap(&f->code, pc) && !flow_code_begin_at(&f->code, pc))
+		next = go_to(f, pc, place);
+	walked_at(f, from)->next = next;
+}
+
+static void end_with(struct flow *f, uint32_t from, const struct flow_place *place)
+{
+	/* Assembly may use the frame pointer without saving it, and then set it to 0. */
+	f->is_wrong |= place->is_root;
+	walked_at(f, from)->end = flow_is_at_begin(place) ? END_RIGHT : END_WRONG;
+}
+
+static void jump(struct flow *f, uint32_t from, uint64_t target, const struct flow_place *place)
+{
+	const struct eh_frame_function *covered = flow_code_covered(&f->code, target);
+	uint32_t to;
+
+	/* Another function, in place of a call of it. */
+	if (!place->is_root &&
+	    ((covered && covered->start == target) || flow_code_begin_at(&f->code, target) >= FLOW_BEGIN_FUNCTION)) {
+		end_with(f, from, place);
+		return;
+	}
+	if (!flow_code_gap(&f->code, target))
+		return;
+	to = go_to(f, target, place);
+	walked_at(f, from)->target = to;
+}
+
+static bool is_conditional(const struct x86_instruction *i)
+{
+	if (i->map == X86_ONE_BYTE)
+		return (i->opcode >= 0x70 && i->opcode < 0x80) || (i->opcode >= 0xe0 && i->opcode < 0xe4);
+	return i->map == X86_0F && !i->is_vex && !i->is_evex && i->opcode >= 0x80 && i->opcode < 0x90;
+}
+
+/* ud2, ud1, ud0 */
+static bool is_undefined(const struct x86_instruction *i)
+{
+	return i->map == X86_0F && !i->is_vex && !i->is_evex &&
+	       (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff);
+}
+
+/* What follows a call is looked at last: it may not return, and then that is any other code. */
+static void call(struct flow *f, uint32_t from, uint64_t target)
+{
+	if (target && flow_code_begin_at(&f->code, target) == FLOW_BEGIN_ENDLESS) {
+		walked_at(f, from)->end = END_RIGHT;
+		return;
+	}
+	if (array_reserve(&f->calls, &f->calls_room, f->nr_calls + 1, sizeof(*f->calls))) {
+		f->err = -ENOMEM;
+		return;
+	}
+	walked_at(f, from)->is_call = true;
+	f->calls[f->nr_calls++] = from;
+}
+
+/* A call returns if there is no other way to what follows it. */
+static void return_from(struct flow *f, uint32_t from)
+{
+	const struct walked *one = walked_at(f, from);
+	struct flow_place place = one->place;
+	uint64_t pc = one->pc + one->length;
+
+	if (!is_known(f, pc))
+		fall_through(f, from, pc, &place);
+}
+
+static bool is_a_call(const struct x86_instruction *i)
+{
+	return i->map == X86_ONE_BYTE &&
+	       (i->opcode == 0xe8 || (i->opcode == 0xff && ((i->reg & 7) == 2 || (i->reg & 7) == 3)));
+}
+
+/* Follows an instruction that is no jump. pc: of the next one. */
+static void follow_other(struct flow *f, uint32_t from, const struct x86_instruction *i, uint64_t pc,
+			 struct flow_place *place)
+{
+	switch (flow_step(place, i)) {
+	case FLOW_IS_NONE:
+		f->is_wrong = true;
+		return;
+	case FLOW_IS_LOST:
+		return;
+	case FLOW_GOES_ON:
+		break;
+	}
+	f->has_root |= place->is_root;
+	if (i->map == X86_ONE_BYTE && i->opcode == 0x8d && i->base == X86_IP)
+		flow_code_note(&f->code, pc + (uint64_t)(int64_t)i->displacement, FLOW_BEGIN_PERHAPS);
+	if (!is_a_call(i))
+		fall_through(f, from, pc, place);
+	/* What begins a program calls what ends it. */
+	else if (!f->is_entry || !place->is_root)
+		call(f, from, i->opcode == 0xe8 ? pc + (uint64_t)i->immediate : 0);
+}
+
+static void follow_one_byte(struct flow *f, uint32_t from, const struct x86_instruction *i, uint64_t pc,
+			    struct flow_place *place)
+{
+	switch (i->opcode) {
+	case 0xc2: /* ret */
+	case 0xc3:
+		end_with(f, from, place);
+		break;
+	case 0xca: /* far returns, int3, hlt */
+	case 0xcb:
+	case 0xcf:
+	case 0xcc:
+	case 0xf4:
+		break;
+	case 0xe9:
+	case 0xeb:
+		jump(f, from, pc + (uint64_t)i->immediate, place);
+		break;
+	case 0xff:
+		/* A jump by a table, or to another function. */
+		if ((i->reg & 7) != 4 && (i->reg & 7) != 5)
+			follow_other(f, from, i, pc, place);
+		break;
+	default:
+		follow_other(f, from, i, pc, place);
+	}
+}
+
+static void follow(struct flow *f, uint32_t index)
+{
+	struct walked *one = walked_at(f, index);
+	const struct flow_gap *gap = flow_code_gap(&f->code, one->pc);
+	size_t at = (size_t)(one->pc - gap->start);
+	struct flow_place place = one->place;
+	struct x86_instruction i;
+	uint64_t pc;
+
+	if (!x86_decode(gap->code + at, (size_t)(gap->end - one->pc), &i)) {
+		f->is_wrong = true;
+		return;
+	}
+	one->length = i.length;
+	pc = one->pc + i.length;
+	if (is_undefined(&i))
+		return;
+	if (is_conditional(&i)) {
+		jump(f, index, pc + (uint64_t)i.immediate, &place);
+		fall_through(f, index, pc, &place);
+	} else if (i.map == X86_ONE_BYTE) {
+		follow_one_byte(f, index, &i, pc, &place);
+	} else {
+		follow_other(f, index, &i, pc, &place);
+	}
+}
+
+static bool leads_to_return(const struct flow *f, uint32_t index)
+{
+	return index != NO_INSTRUCTION && walked_at(f, index)->returns;
+}
+
+/* Finds the instructions that lead to a right end. */
+static void find_returning(struct flow *f)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (uint32_t i = f->nr_walked; i-- > 0;) {
+			struct walked *one = walked_at(f, i);
+
+			if (!one->returns &&
+			    (one->end == END_RIGHT || leads_to_return(f, one->next) || leads_to_return(f, one->target)))
+				one->returns = more = true;
+		}
+	}
+}
+
+static bool reach(struct flow *f, uint32_t index)
+{
+	struct walked *one = index == NO_INSTRUCTION ? NULL : walked_at(f, index);
+
+	if (!one || one->is_reached)
+		return false;
+	one->is_reached = true;
+	return true;
+}
+
+/*
+ * Finds the instructions that are the function's for sure: what follows a call is if it leads to a return, which it can
+ * only if the stack is as the call's function left it.
+ */
+static void find_reached(struct flow *f)
+{
+	bool more = reach(f, 0);
+
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < f->nr_walked; i++) {
+			const struct walked *one = walked_at(f, i);
+
+			if (!one->is_reached)
+				continue;
+			if (!one->is_call || leads_to_return(f, one->next))
+				more |= reach(f, one->next);
+			more |= reach(f, one->target);
+		}
+	}
+	for (uint32_t i = 0; i < f->nr_walked; i++)
+		f->is_wrong |= walked_at(f, i)->is_reached && walked_at(f, i)->end == END_WRONG;
+}
+
+static int compare_instructions(const void *a, const void *b)
+{
+	const struct walked *one = a, *other = b;
+
+	return one->pc < other->pc ? -1 : one->pc > other->pc;
+}
+
+static int add_row(struct flow *f, const struct walked *one, bool is_certain)
+{
+	struct flow_rows *out = f->out;
+	struct flow_row *last = out->count ? &out->rows[out->count - 1] : NULL;
+	uint32_t rule = flow_rule(&one->place);
+	bool is_begin = flow_code_begin_at(&f->code, one->pc) != FLOW_BEGIN_NONE;
+
+	if (!one->is_reached || !one->length || rule == PYBPF_NATIVE_NONE || (f->has_root && rule != PYBPF_NATIVE_END))
+		return 0;
+	if (last && last->end == one->pc && last->rule == rule && last->is_certain == is_certain && !is_begin) {
+		last->end += one->length;
+		return 0;
+	}
+	if (array_reserve(&out->rows, &out->room, out->count + 1, sizeof(*out->rows)))
+		return -ENOMEM;
+	out->rows[out->count++] = (struct flow_row){one->pc, one->pc + one->length, rule, is_certain, is_begin};
+	return 0;
+}
+
+/* The instructions' order is lost. */
+static void add_rows(struct flow *f, bool is_certain)
+{
+	qsort(f->walked, f->nr_walked, sizeof(*f->walked), compare_instructions);
+	for (uint32_t i = 0; i < f->nr_walked && !f->err; i++)
+		f->err = add_row(f, walked_at(f, i), is_certain);
+}
+
+/* What a function calls begins a function, if it is one. */
+static void note_calls(struct flow *f)
+{
+	for (uint32_t k = 0; k < f->nr_walked; k++) {
+		const struct walked *one = walked_at(f, k);
+		const struct flow_gap *gap = flow_code_gap(&f->code, one->pc);
+		struct x86_instruction i;
+
+		if (one->is_reached && one->length && x86_decode(gap->code + (one->pc - gap->start), one->length, &i) &&
+		    i.map == X86_ONE_BYTE && i.opcode == 0xe8)
+			flow_code_note(&f->code, one->pc + i.length + (uint64_t)i.immediate, FLOW_BEGIN_FUNCTION);
+	}
+}
+
+static void follow_function(struct flow *f, uint64_t start)
+{
+	bool is_certain = flow_code_begin_at(&f->code, start) >= FLOW_BEGIN_FUNCTION;
+	struct flow_place place = FLOW_PLACE_BEGIN;
+	uint32_t at = 0;
+
+	f->is_wrong = false;
+	f->nr_calls = 0;
+	f->has_root = false;
+	f->is_entry = start == f->entry;
+	f->nr_walked = 0;
+	f->turn++;
+	go_to(f, start, &place);
+	while (!f->err && !f->is_wrong && (at < f->nr_walked || f->nr_calls)) {
+		if (at < f->nr_walked)
+			follow(f, at++);
+		else
+			return_from(f, f->calls[--f->nr_calls]);
+	}
+	if (!f->err && !f->is_wrong) {
+		find_returning(f);
+		find_reached(f);
+	}
+	if (!f->err && !f->is_wrong && (is_certain || walked_at(f, 0)->returns || f->has_root)) {
+		note_calls(f);
+		if (f->is_final)
+			add_rows(f, is_certain);
+	}
+}
+
+static void follow_all(struct flow *f, bool is_final)
+{
+	f->is_final = is_final;
+	f->left = ALL_INSTRUCTIONS_MAX;
+	for (size_t i = 0; i < f->code.nr_starts && !f->err && !f->code.err; i++)
+		follow_function(f, f->code.starts[i]);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct flow_row *one = a, *other = b;
+
+	if (one->start != other->start)
+		return one->start < other->start ? -1 : 1;
+	return (one->end > other->end) - (one->end < other->end);
+}
+
+/* Makes one of two rows that overlap, the last one and one that begins in it. Returns whether now is to be kept, too.
+ */
+static bool settle_two(struct flow_row *last, struct flow_row *now)
+{
+	uint64_t end = now->end > last->end ? now->end : last->end;
+
+	if (last->rule != now->rule && last->is_certain && !now->is_certain)
+		return false;
+	/* They agree, or that of a function which is one for sure stays. */
+	if (last->rule == now->rule || now->is_certain != last->is_certain) {
+		if (last->rule == now->rule)
+			now->end = end;
+		now->is_certain |= last->is_certain && last->rule == now->rule;
+		if (now->start > last->start && (now->is_begin || last->rule != now->rule)) {
+			last->end = now->start;
+			return true;
+		}
+		now->is_begin |= last->is_begin;
+		now->start = last->start;
+		*last = *now;
+		return false;
+	}
+	last->rule = PYBPF_NATIVE_NONE;
+	last->end = end;
+	return false;
+}
+
+static void settle(struct flow_rows *r)
+{
+	size_t kept = 0;
+
+	if (r->count)
+		qsort(r->rows, r->count, sizeof(*r->rows), compare_rows);
+	for (size_t i = 0; i < r->count; i++) {
+		struct flow_row now = r->rows[i];
+
+		if (!kept || now.start >= r->rows[kept - 1].end || settle_two(&r->rows[kept - 1], &now))
+			r->rows[kept++] = now;
+	}
+	r->count = kept;
+}
+
+int flow_make_rows(struct elf_file *elf, const struct eh_frame_function *covered, size_t count, struct flow_rows *out)
+{
+	struct flow f = {.entry = elf_file_entry(elf), .out = out};
+
+	memset(out, 0, sizeof(*out));
+	flow_code_open(&f.code, elf, covered, count);
+	f.slots = calloc(1u << SLOTS_BITS, sizeof(*f.slots));
+	if (!f.slots)
+		f.err = -ENOMEM;
+	if (f.code.nr_gaps && !f.code.err && !f.err) {
+		flow_code_find_starts(&f.code);
+		follow_all(&f, false);
+		follow_all(&f, true);
+		settle(out);
+	}
+	f.err = f.err ? f.err : f.code.err;
+	flow_code_close(&f.code);
+	free(f.walked);
+	free(f.slots);
+	free(f.calls);
+	return f.err;
+}
