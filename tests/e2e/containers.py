@@ -167,9 +167,11 @@ class Container:
 
     def stop(self):
         """Kills all of it; the runtime then clears away. May be called twice."""
-        if self.process.poll() is None and self.cgroup.path.exists():
-            self.spent_s = self.cgroup.cpu_s()
-            kill_all(self.cgroup)
+        # It may end, and its control group with it, at any moment.
+        with contextlib.suppress(FileNotFoundError):
+            if self.process.poll() is None and self.cgroup.path.exists():
+                self.spent_s = self.cgroup.cpu_s()
+                kill_all(self.cgroup)
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:

@@ -234,6 +234,9 @@ def test_control_group_of_a_container(web):
         found = sampled(one, "--cgroup", path)
         assert list(found) == [one.pid]
         check_inside(found, one)
+    both = os.path.commonpath((one.cgroup.path, other.cgroup.path))
+    found = sampled(one, "--cgroup", both, "--exclude-container", other.id)
+    assert one.pid in found and other.pid not in found, sorted(found)
 
 
 @pytest.mark.parametrize("options", [(), ("--without-kernel-feature", "ancestor_cgroups")], ids="".join)

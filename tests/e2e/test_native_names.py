@@ -242,3 +242,23 @@ def test_distribution(tmp_path):
         shown["all"] += count
         assert not {"_PyEval_EvalFrameDefault", "_PyEval_Vector", "_PyFunction_Vectorcall", "cfunction_vectorcall_O"} & set(names), names
     assert shown["sorting"] > 0.05 * shown["all"] > 0 and shown["CPython"] < 0.05 * shown["all"], shown
+
+
+def test_assembly_that_says_nothing_of_itself(tmp_path):
+    """No size, and no call frame information: what is called is named by where it begins, and its caller is found."""
+    source, library = tmp_path / "assembly.s", tmp_path / "assembly.so"
+    source.write_text(
+        ".globl nn_assembly\n.type nn_assembly, @function\nnn_assembly:\n1: dec %rdi\njnz 1b\nret\n"
+        ".skip 64, 0xcc\n"  # less code is taken for what aligns functions
+        '.section .note.GNU-stack, "", @progbits\n'
+    )
+    run(compiler("cc"), "-shared", "-nostdlib", "-o", library, source)
+    program = "import ctypes, sys\ngo = ctypes.CDLL(sys.argv[1]).nn_assembly\nfor _ in range(150): go(ctypes.c_long(30_000_000))\n"
+    sampled = pybpf("--native", "-q", "-F", RATE, "-f", "folded", "--", harness.default_python().argv[0], "-c", program, library)
+    assert sampled.code == 0, sampled.err
+    counts = collections.Counter()
+    for stack, count in sampled.stacks():
+        leaf = next((frame for frame in reversed(stack) if "assembly" in frame.file), None)
+        counts[leaf and leaf.name, any(frame.text == "[native frames incomplete]" for frame in stack)] += count
+    named = counts["nn_assembly", False]
+    assert named > 0.7 * sum(counts.values()), counts

@@ -108,15 +108,17 @@ static bool is_better(const struct native_named *known, const char *name, uint64
 static void try_names(const char *name, const struct elf_symbol *symbol, void *arg)
 {
 	const struct search_names *search = arg;
+	/* Assembly without a size: only what begins there is it for sure. */
+	uint64_t size = symbol->size ? symbol->size : 1;
 
 	for (size_t i = count_below(search, symbol->value); i < search->count; i++) {
 		struct native_named *named = &search->named[i];
 
-		if (named->address - symbol->value >= symbol->size)
+		if (named->address - symbol->value >= size)
 			break;
-		if (!is_better(named, name, symbol->size))
+		if (!is_better(named, name, size))
 			continue;
-		named->size = symbol->size;
+		named->size = size;
 		snprintf(named->symbol, sizeof(named->symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
 	}
 }

@@ -140,6 +140,25 @@ static void oversized_windows(struct world *w)
 }
 LAYOUT_TEST(oversized_windows)
 
+/* A frame that begins in the one before, in what was read of it, and ends beyond that. */
+static void overlapping_frames(struct world *w)
+{
+	uint64_t a = make_code(w, 1), b = make_code(w, 2), c = make_code(w, 3);
+	uint64_t root = make_frame(w, c, 0, 0), middle = make_frame(w, b, 0, root), leaf, overlapping;
+
+	/* Where the code's address is the first word of a frame, its last byte is the owner of the frame before: 0. */
+	if (w->l.frame_code || w->l.frame_owner == NO || w->l.cframe_frame != NO)
+		return;
+	leaf = make_frame(w, a, 0, 0);
+	make(w, 2048);
+	overlapping = leaf + w->l.frame_window - 8u;
+	memcpy(bytes_at(w, overlapping, w->l.frame_window), bytes_at(w, middle, w->l.frame_window), w->l.frame_window);
+	put_ptr(w, leaf, w->l.frame_previous, overlapping);
+	make_thread(w, make_interp(w), THREAD, leaf);
+	assert_codes(w, THREAD, (const uint64_t[]){a, b, c}, 3, 0);
+}
+LAYOUT_TEST(overlapping_frames)
+
 /* Circles */
 
 static void frame_circles(struct world *w)
@@ -327,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_wild_lists),
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_oversized_windows),
+		cmocka_unit_test(test_overlapping_frames),
 		cmocka_unit_test(test_frame_circles),
 		cmocka_unit_test(test_list_circles),
 		cmocka_unit_test(test_depths),
