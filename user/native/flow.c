@@ -24,6 +24,9 @@
 /* Most instructions that are followed in one go; those of OpenCV's library, the most that were met, are 3 million. */
 #define ALL_INSTRUCTIONS_MAX 20000000
 
+/* Most times that all instructions of a function are gone through; loops within each other take one more each. */
+#define PASSES_MAX 1000
+
 #define NO_INSTRUCTION UINT32_MAX
 
 /* How a function ends, or may. */
@@ -285,8 +288,9 @@ static void find_returning(struct flow *f)
 {
 	bool more = true;
 
-	while (more) {
+	for (int pass = 0; more && !f->is_wrong; pass++) {
 		more = false;
+		f->is_wrong = pass == PASSES_MAX;
 		for (uint32_t i = f->nr_walked; i-- > 0;) {
 			struct walked *one = walked_at(f, i);
 
@@ -315,8 +319,9 @@ static void find_reached(struct flow *f)
 {
 	bool more = reach(f, 0);
 
-	while (more) {
+	for (int pass = 0; more && !f->is_wrong; pass++) {
 		more = false;
+		f->is_wrong = pass == PASSES_MAX;
 		for (uint32_t i = 0; i < f->nr_walked; i++) {
 			const struct walked *one = walked_at(f, i);
 

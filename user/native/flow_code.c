@@ -14,6 +14,8 @@
 #define CHUNK (1u << 20)
 /* Most bytes of a function whose instructions are taken one by one. */
 #define FUNCTION_MAX (1u << 20)
+/* Most bytes of all of them. */
+#define FUNCTIONS_MAX (256u << 20)
 /* R_X86_64_RELATIVE (System V ABI for x86-64, table 4.9). */
 #define RELOCATION_RELATIVE 8
 #define RELOCATIONS_MAX     (1u << 20)
@@ -134,8 +136,9 @@ static bool is_instruction(struct flow_code *c, uint64_t address)
 	uint8_t *code;
 	ssize_t n;
 
-	if (!function || want > FUNCTION_MAX)
+	if (!function || want > FUNCTION_MAX || want > c->left)
 		return false;
+	c->left -= want;
 	code = malloc(want + 1);
 	n = code ? elf_file_read(c->elf, function->start, code, want) : 0;
 	while (n > 0 && at < want && x86_decode(code + at, (size_t)n - at, &i))
@@ -241,6 +244,7 @@ void flow_code_open(struct flow_code *c, struct elf_file *elf, const struct eh_f
 	c->elf = elf;
 	c->covered = covered;
 	c->nr_covered = count;
+	c->left = FUNCTIONS_MAX;
 	qsort(segments, nr_segments, sizeof(*segments), compare_segments);
 	for (size_t i = 0; i < nr_segments && !c->err; i++) {
 		all += segments[i].size;

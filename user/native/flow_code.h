@@ -33,7 +33,8 @@ struct flow_code {
 	size_t nr_covered;
 	uint64_t *starts; /* addresses at which something begins, in the order in which they were found */
 	size_t nr_starts, starts_room;
-	int err; /* 0 or -ENOMEM */
+	uint64_t left; /* bytes of covered functions that may still be decoded */
+	int err;       /* 0 or -ENOMEM */
 };
 
 /* Finds and reads what the functions leave over of the file's code. Sets c->err. */
