@@ -322,6 +322,16 @@ static void test_paths_that_contradict_each_other(void **state)
 	free(rows.rows);
 }
 
+/* One that is called, and would return to what it has pushed. */
+static void test_a_wrong_return(void **state)
+{
+	ROWS_OF(0x53,  /* 0 push %rbx */
+		0xc3); /* 1 ret */
+	assert_int_equal(rule_at(&rows, 0), PYBPF_NATIVE_NONE);
+	assert_int_equal(rule_at(&rows, 1), PYBPF_NATIVE_NONE);
+	free(rows.rows);
+}
+
 /* The outermost function sets the frame pointer to 0; one that returns is another function. */
 static void test_the_begin_of_a_program(void **state)
 {
@@ -422,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_another_stack),
 		cmocka_unit_test(test_a_call_that_does_not_return),
 		cmocka_unit_test(test_paths_that_contradict_each_other),
+		cmocka_unit_test(test_a_wrong_return),
 		cmocka_unit_test(test_the_begin_of_a_program),
 		cmocka_unit_test(test_data),
 		cmocka_unit_test(test_lengths_are_those_of_binutils),
