@@ -271,6 +271,8 @@ static int make_table(struct serving *s, const struct native_source *source, boo
 	if (!err || err == -ENOENT) {
 		describe(elf, &s->table, &s->file);
 		s->file.id = source->mapped.file;
+		/* A table without rows does not say so. */
+		s->file.has_flow |= flow;
 		s->is_there = true;
 	}
 	elf_file_free(elf);

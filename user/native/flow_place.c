@@ -106,7 +106,7 @@ static bool is_in_frame(const struct flow_place *p, const struct x86_instruction
 {
 	int32_t from = i->base == X86_SP ? p->depth : i->base == X86_BP ? p->frame : FLOW_UNKNOWN;
 
-	*below = from - i->displacement;
+	*below = (int32_t)((int64_t)from - i->displacement);
 	return i->mod != 3 && i->index == X86_NO_REGISTER && from != FLOW_UNKNOWN && i->displacement > -DEPTH_MAX &&
 	       i->displacement < DEPTH_MAX;
 }

@@ -322,7 +322,7 @@ static void test_paths_that_contradict_each_other(void **state)
 	free(rows.rows);
 }
 
-/* One that is called, and would return to what it has pushed. */
+/* A function that returns with a word of its own on the stack is not followed. */
 static void test_a_wrong_return(void **state)
 {
 	ROWS_OF(0x53,  /* 0 push %rbx */
@@ -405,7 +405,7 @@ static void test_any_bytes(void **state)
 	(void)state;
 	srandom(1);
 	for (int turn = 0; turn < 3000; turn++) {
-		/* Those of which most code consists, too, so that paths get long. */
+		/* Bytes that are common in code make longer paths. */
 		static const uint8_t often[] = {0x48, 0x83, 0xec, 0x55, 0x89, 0xe5, 0x74, 0xeb, 0xe8, 0x00,
 						0xff, 0x5d, 0xc3, 0x0f, 0x84, 0x8d, 0x31, 0xed, 0x50, 0x58};
 		uint8_t code[256];

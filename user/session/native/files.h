@@ -20,7 +20,7 @@ enum native_file_state {
 	NATIVE_FILE_REFUSED,    /* there was no room for it */
 };
 
-/* Pages 0: there is none. */
+/* A table that programs use; pages is 0 without one. */
 struct native_shown {
 	uint32_t first, pages;
 	uint64_t rows;
