@@ -187,9 +187,10 @@ $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/san/lib
 	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $(filter %.c %.a,$^) $(LDLIBS)
 
 # Compiled apart from being linked: what changes is mostly the library.
+# Tests take longer to optimize than to run.
 $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C) $(BUILD)/pybpf.skel.h
 	@mkdir -p $(@D)
-	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -c -o $@ $<
+	$(CC) $(SAN_CFLAGS) -O0 $(USER_CFLAGS) -Itests/unit -MMD -MP -c -o $@ $<
 
 $(BUILD)/unit/%: $(BUILD)/unit/%.o $(BUILD)/san/libuser.a
 	$(CC) $(SAN_CFLAGS) -o $@ $(filter %.o %.a,$^) -lcmocka $(LDLIBS)

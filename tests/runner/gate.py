@@ -34,7 +34,7 @@ def test(build, count):
         arm64 = stages.build_arm64(build, count)
         headline("the core of the end-to-end tests, under ASan and UBSan, beside emulated kernels")
         sanitized = pytests.Suite(build, journal(build, "tests-san.jsonl"), "gate", binary="pybpf-san")
-        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+        with concurrent.futures.ThreadPoolExecutor(2) as beside:
             emulated = beside.submit(stages.kernels, build, *KERNEL)
             emulated_arm64 = beside.submit(stages.arm64_kernels, build, *ARM64) if arm64 else None
             bad_sanitized = sanitized.beside_others(core.names(short=True), count)
