@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "native/eh_frame.h"
+#include "native/flow.h"
 #include "native/table.h"
 
 #define BP 6
@@ -188,6 +189,16 @@ static bool has_frame(Dwarf_CFI *cfi, uint64_t pc)
 	return found;
 }
 
+/* A row does not go on behind its function, but for what aligns the next one. */
+static void check_end(Dwarf_CFI *cfi, const struct native_table *table, size_t i)
+{
+	const struct pybpf_native_row *row = &table->rows[i];
+
+	if (i + 1 < table->count && PYBPF_RULE_KIND(row->rule) != PYBPF_NATIVE_NONE &&
+	    row[1].pc - row->pc >= FLOW_PADDING_MAX)
+		assert_true(has_frame(cfi, table->base + row[1].pc - FLOW_PADDING_MAX));
+}
+
 /* Each row where it begins, and where it ends. Returns their number. */
 static size_t check_file(const char *path, unsigned kinds[16])
 {
@@ -214,6 +225,8 @@ static size_t check_file(const char *path, unsigned kinds[16])
 		if (i + 1 < table.count && PYBPF_RULE_KIND(table.rows[i].rule) != PYBPF_NATIVE_NONE &&
 		    has_frame(cfi, table.base + table.rows[i + 1].pc - 1))
 			check_rule(cfi, table.base + table.rows[i + 1].pc - 1, table.rows[i].rule, kinds);
+		if (!table.has_flow)
+			check_end(cfi, &table, i);
 	}
 	count = table.count;
 	dwarf_cfi_end(cfi);
