@@ -45,10 +45,11 @@
 #define L (RIGHTS_IN(RIGHTS_LIST) | F)
 #define R RIGHTS_IN(RIGHTS_REPORT)
 #define K RIGHTS_IN(RIGHTS_COMMIT)
+#define E RIGHTS_IN(RIGHTS_KEEP)
 /* A helper's filter comes on top of its forkserver's. */
 #define M   RIGHTS_IN(RIGHTS_FORKSERVER)
 #define H   (RIGHTS_IN(RIGHTS_HELPER) | M)
-#define ANY (S | L | R | K | H)
+#define ANY (S | L | R | K | E | H)
 
 struct rule {
 	int call;
@@ -73,7 +74,7 @@ static const struct rule rules[] = {
 	 */
 	{SYS_openat, S | L | H, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
 	{SYS_close, ANY, 0, 0, 0},
-	{SYS_newfstatat, S | L | R | K | H, 0, 0, 0},
+	{SYS_newfstatat, ANY, 0, 0, 0},
 	{SYS_fstat, ANY, 0, 0, 0},
 	{SYS_statx, S | L | H, 0, 0, 0},
 	{SYS_statfs, S | L | H, 0, 0, 0},
@@ -81,7 +82,7 @@ static const struct rule rules[] = {
 	{SYS_readlinkat, S | L | H, 0, 0, 0},
 	{SYS_faccessat, S | L | H, 0, 0, 0},
 	{SYS_faccessat2, S | L | H, 0, 0, 0},
-	{SYS_getdents64, S | L | H, 0, 0, 0},
+	{SYS_getdents64, S | L | E | H, 0, 0, 0},
 	{SYS_getcwd, S | L | H, 0, 0, 0},
 #ifdef SYS_readlink
 	{SYS_readlink, S | L | H, 0, 0, 0},
@@ -89,7 +90,7 @@ static const struct rule rules[] = {
 #endif
 	{SYS_write, ANY, 0, 0, 0},
 	{SYS_writev, ANY, 0, 0, 0},
-	{SYS_readv, S | L | R | H, 0, 0, 0},
+	{SYS_readv, S | L | R | E | H, 0, 0, 0},
 	{SYS_lseek, ANY, 0, 0, 0},
 	{SYS_ftruncate, S, 0, 0, 0},
 	{SYS_fsync, ANY, 0, 0, 0},
@@ -140,8 +141,8 @@ static const struct rule rules[] = {
 	{SYS_bpf, S, 0, ~0u, BPF_OBJ_GET_INFO_BY_FD},
 
 	/* No memory becomes code. */
-	{SYS_mmap, S | R | K | H, 2, PROT_EXEC, 0},
-	{SYS_mprotect, S | R | K | H, 2, PROT_EXEC, 0},
+	{SYS_mmap, S | R | K | E | H, 2, PROT_EXEC, 0},
+	{SYS_mprotect, S | R | K | E | H, 2, PROT_EXEC, 0},
 	{SYS_munmap, ANY, 0, 0, 0},
 	{SYS_mremap, ANY, 0, 0, 0},
 	{SYS_madvise, ANY, 0, 0, 0},
@@ -226,13 +227,13 @@ static const struct rule rules[] = {
 
 	/* Landlock limits the folders where these work. */
 	{SYS_linkat, K, 0, 0, 0},
-	{SYS_renameat, K, 0, 0, 0},
-	{SYS_unlinkat, K, 0, 0, 0},
+	{SYS_renameat, K | E, 0, 0, 0},
+	{SYS_unlinkat, K | E, 0, 0, 0},
 };
 
-/* A rule takes seven instructions at most; three are made for a process's own numbers. */
+/* A rule takes seven instructions at most; four are made for a process's own numbers. */
 #define RULES            (sizeof(rules) / sizeof(*rules))
-#define OWN_RULES        4
+#define OWN_RULES        5
 #define INSTRUCTIONS_MAX (8 + 7 * (RULES + OWN_RULES))
 
 struct filter {
@@ -287,6 +288,8 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 	/* abort() sends its signal to itself. */
 	const struct rule self = {SYS_tgkill, ANY, 0, ~0u, (uint32_t)getpid()};
 	const struct rule command = {SYS_kill, S, 0, ~0u, (uint32_t)wanted->command};
+	/* Landlock limits the folder to which "..", and links, may lead from there. */
+	const struct rule in_folder = {SYS_openat, E, 0, ~0u, wanted->nr_folders ? (uint32_t)wanted->folders[0] : 0};
 	const struct rule make_map = {SYS_bpf, S, 0, ~0u, BPF_MAP_CREATE};
 
 	load_word(f, offsetof(struct seccomp_data, arch));
@@ -309,6 +312,8 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 		allow(f, &command);
 	if (wanted->makes_maps && wanted->level == RIGHTS_SAMPLE)
 		allow(f, &make_map);
+	if (wanted->nr_folders && wanted->level == RIGHTS_KEEP)
+		allow(f, &in_folder);
 	say(f, SECCOMP_RET_TRAP);
 }
 

@@ -11,9 +11,9 @@
 int rights_filter_install(const struct rights_wanted *wanted);
 
 /*
- * Allows making, changing and removing files below the folders only, which are descriptors. Returns 0 or negative
- * errno.
+ * Allows making, changing and removing files below the folders only, which are descriptors; reads: and reading them.
+ * Returns 0 or negative errno.
  */
-int rights_landlock_restrict(const int *folders, size_t count);
+int rights_landlock_restrict(const int *folders, size_t count, bool reads);
 
 #endif

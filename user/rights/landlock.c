@@ -12,7 +12,7 @@
 #define ACCESS_TRUNCATE  (1ULL << 14) /* version 3, Linux 6.2 */
 #define ACCESS_IOCTL_DEV (1ULL << 15) /* version 5, Linux 6.10 */
 
-/* All accesses that change a file or a folder. Reading is not confined: what has to be read for that is in /proc. */
+/* All accesses that change a file or a folder. What the committer reads is in /proc. */
 #define WRITES                                                                                                         \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                  \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                 \
@@ -21,6 +21,9 @@
 /* Accesses needed to put a file in its place: by link, or by rename over an existing file. */
 #define PLACES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
 
+/* Those that read one. */
+#define READS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
 int rights_landlock_version(void)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -28,9 +31,10 @@ int rights_landlock_version(void)
 	return version < 0 ? -errno : (int)version;
 }
 
-int rights_landlock_restrict(const int *folders, size_t count)
+int rights_landlock_restrict(const int *folders, size_t count, bool reads)
 {
-	struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES};
+	const uint64_t reading = reads ? READS : 0;
+	struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES | reading};
 	int version = rights_landlock_version(), ruleset, err = 0;
 
 	if (version < 0)
@@ -46,7 +50,8 @@ int rights_landlock_restrict(const int *folders, size_t count)
 	if (ruleset < 0)
 		return -errno;
 	for (size_t i = 0; i < count && !err; i++) {
-		struct landlock_path_beneath_attr beneath = {.allowed_access = PLACES, .parent_fd = folders[i]};
+		struct landlock_path_beneath_attr beneath = {.allowed_access = PLACES | reading,
+							     .parent_fd = folders[i]};
 
 		if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0))
 			err = -errno;

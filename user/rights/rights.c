@@ -166,10 +166,10 @@ int rights_drop(const struct rights_wanted *wanted, struct error *error)
 		return error_set(error, err, "cannot set no_new_privs: %s", strerror(-err));
 	}
 	/* A kernel may be built without these two; what is given up above does not depend on them. */
-	if (wanted->level == RIGHTS_COMMIT) {
-		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders);
+	if (wanted->level == RIGHTS_COMMIT || wanted->level == RIGHTS_KEEP) {
+		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders, wanted->level == RIGHTS_KEEP);
 		if (err && err != -ENOSYS && err != -EOPNOTSUPP)
-			return error_set(error, err, "cannot confine writing by Landlock: %s", strerror(-err));
+			return error_set(error, err, "cannot confine the use of files by Landlock: %s", strerror(-err));
 	}
 	err = rights_filter_install(wanted);
 	if (err && err != -ENOSYS && err != -EINVAL)

@@ -20,6 +20,7 @@ enum rights_level {
 	RIGHTS_FREEZE,     /* dump --freeze: also stops processes and lets them go on */
 	RIGHTS_REPORT,     /* saved profiles and outputs are open: one becomes the other */
 	RIGHTS_COMMIT,     /* written files are put in their places */
+	RIGHTS_KEEP,       /* files in a folder are made, read, named and removed */
 	RIGHTS_FORKSERVER, /* helpers are forked (helper.h) */
 	RIGHTS_HELPER,     /* what others wrote is opened and parsed, and other processes' memory read */
 	RIGHTS_LEVELS,
@@ -30,7 +31,8 @@ struct rights_wanted {
 	/* RIGHTS_SAMPLE: a command that gets signals passed on; 0: none. */
 	pid_t command;
 	bool makes_maps; /* RIGHTS_SAMPLE: makes BPF maps while it samples */
-	/* RIGHTS_COMMIT: descriptors of folders; files are made, renamed and removed only below them. */
+	/* RIGHTS_COMMIT and RIGHTS_KEEP: descriptors of folders; files are made, renamed and removed only below them.
+	 */
 	const int *folders;
 	size_t nr_folders;
 	/*

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A folder of epochs: what is kept, merged and removed, and that no sample is lost or doubled by it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiles.h"
+#include "archive/merge.h"
+#include "archive/store.h"
+#include "profile/saved.h"
+
+#define MINUTE_MS 60000ull
+#define HOUR_MS   (60 * MINUTE_MS)
+/* The beginning of an hour of 2026. */
+#define START_MS (495000 * HOUR_MS)
+
+static char folder[] = "/tmp/pybpf-archive-XXXXXX", path[64];
+
+static int make_folder(void **unused)
+{
+	(void)unused;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/epochs", folder);
+	return 0;
+}
+
+static void empty(void)
+{
+	char name[512];
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+		unlink(name);
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(path);
+}
+
+static int remove_folder(void **unused)
+{
+	(void)unused;
+	empty();
+	return rmdir(folder);
+}
+
+static void open_store(struct archive_store *store)
+{
+	struct error error;
+
+	error_clear(&error);
+	if (archive_store_open(store, path, &error) || archive_store_begin(store, &error))
+		fail_msg("%s", error.text);
+}
+
+/* An epoch in which each of some functions has a number of samples. */
+static struct profile *make_profile(unsigned number)
+{
+	struct profile *p = new_profile();
+	uint32_t pid = process(p, 100 + (int)(number % 7), "worker");
+	char name[32];
+
+	profile_set_measure(p, &(struct profile_measure){"samples", "count", 52631578});
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "f%u", (number + i) % 11);
+		assert_int_equal(profile_add_sample(p, on(p, PROFILE_ROOT, name, "w.py", 1), pid, PROFILE_NONE, 1 + i),
+				 0);
+	}
+	assert_int_equal(profile_add_account(p, "samples", "taken", "", 15), 0);
+	return p;
+}
+
+#define SAMPLES_OF_EPOCH 15
+
+static void add_epoch(struct archive_store *store, unsigned number, uint64_t begin_ms)
+{
+	const struct archive_span span = {.begin_ms = begin_ms, .length_ms = MINUTE_MS};
+	struct profile *p = make_profile(number);
+	struct archive_file file;
+	FILE *out;
+
+	assert_int_equal(archive_store_make(store, &file), 0);
+	out = fdopen(dup(file.fd), "w");
+	assert_non_null(out);
+	assert_int_equal(profile_save(p, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(archive_store_commit(store, &file, &span), 0);
+	profile_free(p);
+}
+
+/* Does all that is due. Returns the number of steps. */
+static unsigned retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms)
+{
+	struct error error;
+	unsigned steps = 0;
+	int done;
+
+	while ((done = archive_store_retain(store, limits, now_ms, &error)) == 1)
+		steps++;
+	if (done)
+		fail_msg("%s", error.text);
+	return steps;
+}
+
+/* All that a reader finds in the folder. */
+static struct profile *read_all(void)
+{
+	struct archive_list list;
+	struct profile *all = new_profile();
+	struct error error;
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(archive_list_read(&list, fd), 0);
+	for (size_t i = 0; i < list.count; i++) {
+		if (!list.epochs[i].is_part && archive_load(fd, &list.epochs[i], 1, NULL, all, &error))
+			fail_msg("%s", error.text);
+	}
+	archive_list_free(&list);
+	close(fd);
+	return all;
+}
+
+/* Values by function, process and number of epochs: the same for the same samples, in whatever files they are. */
+static void assert_epochs(unsigned first, unsigned count)
+{
+	struct profile *found = read_all(), *wanted = new_profile();
+	struct error error;
+	size_t entries;
+	const struct profile_account *account;
+	const struct profile_sample *samples;
+
+	for (unsigned i = first; i < first + count; i++) {
+		struct profile *p = make_profile(i);
+
+		assert_int_equal(profile_edit_add(wanted, p, NULL, &error), 0);
+		profile_free(p);
+	}
+	assert_int_equal(profile_total(found), count * SAMPLES_OF_EPOCH);
+	samples = profile_samples(found, &entries);
+	for (size_t i = 0; i < entries; i++) {
+		const struct profile_process *by = profile_process_at(found, samples[i].process);
+		const struct profile_stack *stack = profile_stack_at(found, samples[i].stack);
+		const struct profile_frame *frame = profile_frame_at(found, stack->frame);
+		uint32_t owner = process(wanted, by->pid, "worker");
+		uint32_t at = profile_find_sample(
+			wanted, on(wanted, PROFILE_ROOT, profile_string(found, frame->name), "w.py", 1), owner,
+			PROFILE_NONE);
+		size_t unused;
+
+		assert_int_not_equal(at, PROFILE_NONE);
+		assert_int_equal(samples[i].value, profile_samples(wanted, &unused)[at].value);
+	}
+	account = profile_account_entries(found, &entries);
+	assert_int_equal(entries, count ? 1 : 0);
+	if (count)
+		assert_int_equal(account[0].value, count * SAMPLES_OF_EPOCH);
+	profile_free(found);
+	profile_free(wanted);
+}
+
+static void test_hours_are_merged(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	struct archive_store store;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 150; i++)
+		add_epoch(&store, i, START_MS + i * MINUTE_MS);
+	assert_int_equal(retain(&store, &limits, START_MS + 150 * MINUTE_MS), 0);
+	assert_int_equal(store.list.count, 150);
+	/* A day later the two hours that are over, each with the removal of 60 parts. */
+	assert_int_equal(retain(&store, &limits, START_MS + 27 * HOUR_MS), 2 * 61);
+	assert_int_equal(store.list.count, 2 + 30);
+	assert_int_equal(store.list.epochs[0].span.length_ms, HOUR_MS);
+	assert_int_equal(store.list.epochs[0].span.last, 60);
+	assert_epochs(0, 150);
+	archive_store_close(&store);
+	/* Numbers go on. */
+	open_store(&store);
+	assert_int_equal(archive_list_next_number(&store.list), 151);
+	/* Later, what is too old goes, and the newest stays. */
+	assert_int_equal(retain(&store, &limits, START_MS + 7 * 24 * HOUR_MS + HOUR_MS + 1), 1);
+	assert_epochs(60, 90);
+	retain(&store, &limits, START_MS + 365 * 24 * HOUR_MS);
+	assert_int_equal(store.list.count, 1);
+	archive_store_close(&store);
+	empty();
+}
+
+static void test_size_is_kept(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 20000};
+	struct archive_store store;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 200; i++) {
+		add_epoch(&store, i, START_MS + i * MINUTE_MS);
+		retain(&store, &limits, START_MS + (i + 1) * MINUTE_MS);
+		assert_true(archive_store_size(&store) <= limits.keep_size);
+	}
+	/* Merged hours first: nothing is lost yet that fits so. */
+	assert_true(store.list.epochs[0].span.last > store.list.epochs[0].span.first);
+	limits.keep_size = store.list.epochs[store.list.count - 1].size;
+	retain(&store, &limits, START_MS + 200 * MINUTE_MS);
+	assert_int_equal(store.list.count, 1);
+	assert_epochs(199, 1);
+	archive_store_close(&store);
+	empty();
+}
+
+/* What cannot be added up stays as it is, and does not keep others from being merged. */
+static void test_what_cannot_be_merged(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	struct archive_store store;
+	char name[ARCHIVE_NAME_MAX];
+	struct error error;
+	int fd;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 130; i++)
+		add_epoch(&store, i, START_MS + i * MINUTE_MS);
+	archive_name_write(&store.list.epochs[10].span, name);
+	fd = openat(store.folder, name, O_WRONLY | O_TRUNC);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_true(archive_store_retain(&store, &limits, START_MS + 48 * HOUR_MS, &error) < 0);
+	assert_non_null(strstr(error.text, name));
+	assert_int_equal(retain(&store, &limits, START_MS + 48 * HOUR_MS), 61);
+	assert_int_equal(store.list.count, 60 + 1 + 10);
+	archive_store_close(&store);
+	empty();
+}
+
+static void test_a_clock_that_jumps_back(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	struct archive_store store;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 60; i++)
+		add_epoch(&store, i, START_MS + i * MINUTE_MS);
+	/* The hour once more. */
+	for (unsigned i = 60; i < 120; i++)
+		add_epoch(&store, i, START_MS + (i - 60) * MINUTE_MS);
+	add_epoch(&store, 120, START_MS + 2 * HOUR_MS);
+	retain(&store, &limits, START_MS + 48 * HOUR_MS);
+	assert_epochs(0, 121);
+	archive_store_close(&store);
+	empty();
+}
+
+/* In the child: retains, and is killed at its n-th system call that changes something. Returns whether it was. */
+static bool killed_at(unsigned n)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	struct archive_store store;
+	struct error error;
+	unsigned calls = 0;
+	bool entering = true;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		if (archive_store_open(&store, path, &error) || archive_store_begin(&store, &error))
+			_exit(1);
+		while (archive_store_retain(&store, &limits, START_MS + 48 * HOUR_MS, &error) == 1)
+			;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(long)(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD));
+	while (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) && waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		struct __ptrace_syscall_info info = {0};
+
+		if (!entering || ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof(info), &info) <= 0) {
+			entering = true;
+			continue;
+		}
+		entering = info.op != PTRACE_SYSCALL_INFO_ENTRY;
+		if (info.entry.nr != SYS_renameat && info.entry.nr != SYS_unlinkat && info.entry.nr != SYS_write)
+			continue;
+		if (++calls == n) {
+			kill(pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			return true;
+		}
+	}
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	return false;
+}
+
+static void test_killed_at_any_moment(void **unused)
+{
+	struct archive_store store;
+	bool killed = true;
+	unsigned n;
+
+	(void)unused;
+	for (n = 1; killed; n++) {
+		open_store(&store);
+		for (unsigned i = 0; i < 7; i++)
+			add_epoch(&store, i, START_MS + (i < 6 ? i : 60 + i) * MINUTE_MS);
+		archive_store_close(&store);
+		killed = killed_at(n);
+		assert_epochs(0, 7);
+		/* The next one goes on with what was left, to the same end. */
+		assert_false(killed_at(1000));
+		assert_epochs(0, 7);
+		open_store(&store);
+		assert_int_equal(store.list.count, 2);
+		archive_store_close(&store);
+		empty();
+	}
+	/* A write, a rename and the removal of each part, at least. */
+	assert_true(n > 8);
+}
+
+static void test_refused_folders(void **unused)
+{
+	struct archive_store store, other;
+	struct error error;
+
+	(void)unused;
+	open_store(&store);
+	assert_int_equal(archive_store_open(&other, path, &error), -EBUSY);
+	archive_store_close(&other);
+	archive_store_close(&store);
+	assert_int_equal(chmod(path, 0770), 0);
+	assert_int_equal(archive_store_open(&other, path, &error), -EACCES);
+	archive_store_close(&other);
+	empty();
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(archive_store_open(&other, path, &error), -ENOTDIR);
+	archive_store_close(&other);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hours_are_merged),      cmocka_unit_test(test_size_is_kept),
+		cmocka_unit_test(test_what_cannot_be_merged), cmocka_unit_test(test_a_clock_that_jumps_back),
+		cmocka_unit_test(test_killed_at_any_moment),  cmocka_unit_test(test_refused_folders),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

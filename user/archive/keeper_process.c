@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The process that keeps a folder of epochs: its requests, and what it does between them. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "archive/keeper_protocol.h"
+#include "base/clock.h"
+#include "rights/priority.h"
+#include "rights/rights.h"
+
+/* Interval between looks at what has become too old. */
+#define LOOK_MS 60000
+
+struct server {
+	int fd;
+	struct archive_store *store;
+	struct archive_limits limits;
+	/* Files that were handed out, in the order in which they come back. */
+	struct archive_file files[ARCHIVE_KEEPER_FILES];
+	size_t nr_files;
+	struct archive_keeper_counts counts;
+	bool retain_failed; /* it was said; no further try before the next epoch */
+};
+
+/* Sends an answer, with a descriptor if it is not -1. Returns whether the other process is still there. */
+static bool answer(struct server *s, struct keeper_answer *a, int descriptor)
+{
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {.iov_base = a, .iov_len = sizeof(*a)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	s->counts.kept = s->store->list.count;
+	s->counts.size = archive_store_size(s->store);
+	a->counts = s->counts;
+	if (descriptor >= 0) {
+		struct cmsghdr *head;
+
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
+	}
+	return sendmsg(s->fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*a);
+}
+
+/* Hands out files until there are enough of them. Returns whether the other process is still there. */
+static bool hand_out(struct server *s)
+{
+	while (s->nr_files < ARCHIVE_KEEPER_FILES) {
+		struct keeper_answer a = {.kind = KEEPER_FILE};
+		struct archive_file *file = &s->files[s->nr_files];
+		int err = archive_store_make(s->store, file);
+
+		if (err) {
+			a.kind = KEEPER_TOLD;
+			error_set(&a.error, err, "cannot make a file for the next epoch: %s", strerror(-err));
+			return answer(s, &a, -1);
+		}
+		s->nr_files++;
+		if (!answer(s, &a, file->fd))
+			return false;
+	}
+	return true;
+}
+
+/* Ends the file that was handed out first. */
+static bool end_file(struct server *s, const struct keeper_request *request)
+{
+	struct keeper_answer a = {.kind = KEEPER_DONE};
+	struct archive_file file = {.fd = -1};
+	int err = -EPROTO;
+
+	if (s->nr_files) {
+		file = s->files[0];
+		memmove(s->files, s->files + 1, --s->nr_files * sizeof(*s->files));
+	}
+	if (request->kind == KEEPER_COMMIT && file.fd >= 0) {
+		err = archive_store_commit(s->store, &file, &request->span);
+		if (err)
+			error_set(&a.error, err, "cannot write an epoch: %s; its samples are lost", strerror(-err));
+	}
+	archive_store_discard(s->store, &file);
+	s->counts.written += !err;
+	s->counts.failed += err != 0;
+	if (!err)
+		s->counts.written_bytes += s->store->list.epochs[s->store->list.count - 1].size;
+	s->retain_failed = false;
+	return answer(s, &a, -1) && hand_out(s);
+}
+
+static bool serve(struct server *s)
+{
+	struct keeper_request request;
+
+	if (recv(s->fd, &request, sizeof(request), 0) != (ssize_t)sizeof(request))
+		return false;
+	if (request.kind != KEEPER_LIMIT)
+		return end_file(s, &request);
+	request.limits.merge_from = s->limits.merge_from;
+	s->limits = request.limits;
+	return true;
+}
+
+/* Takes one step to the limits. Returns whether there may be more to do. */
+static bool retain(struct server *s)
+{
+	struct keeper_answer a = {.kind = KEEPER_TOLD};
+	size_t before = s->store->list.count;
+	int done;
+
+	if (s->retain_failed)
+		return false;
+	done = archive_store_retain(s->store, &s->limits, clock_ns(CLOCK_REALTIME) / 1000000, &a.error);
+	if (done == 1 && s->store->list.count > before)
+		s->counts.merged++;
+	else if (done == 1)
+		s->counts.removed++;
+	s->retain_failed = done < 0;
+	if (done)
+		answer(s, &a, -1);
+	return done == 1;
+}
+
+/* Keeps stderr, the socket and the folder: others are those of the process that was forked. */
+static int give_up_rights(struct server *s, struct error *error)
+{
+	const struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = &s->store->folder, .nr_folders = 1};
+	int kept[] = {s->fd, s->store->folder}, err;
+
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	err = rights_keep_descriptors(kept, sizeof(kept) / sizeof(*kept));
+	if (err)
+		return error_set(error, err, "cannot close descriptors: %s", strerror(-err));
+	return rights_drop(&wanted, error);
+}
+
+void keeper_run(int fd, struct archive_store *store, const struct archive_limits *limits)
+{
+	struct server s = {.fd = fd, .store = store, .limits = *limits};
+	struct keeper_answer ready = {.kind = KEEPER_READY};
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	bool busy = true, there;
+	sigset_t all;
+
+	priority_restore();
+	/* Ctrl-C and SIGTERM are meant for the other process, whose last epoch is still to come. */
+	sigfillset(&all);
+	/* That of a system call that is refused, which is reported. */
+	sigdelset(&all, SIGSYS);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	/* It reads a file, once. */
+	tzset();
+	if (!give_up_rights(&s, &ready.error))
+		archive_store_begin(store, &ready.error);
+	there = answer(&s, &ready, -1) && !ready.error.code && hand_out(&s);
+	while (there) {
+		int n = poll(&wait, 1, busy ? 0 : LOOK_MS);
+
+		if (n > 0)
+			there = serve(&s);
+		else if (n < 0 && errno != EINTR)
+			there = false;
+		busy = there && retain(&s);
+	}
+	for (size_t i = 0; i < s.nr_files; i++)
+		archive_store_discard(store, &s.files[i]);
+	archive_store_close(store);
+	_exit(0);
+}

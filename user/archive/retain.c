@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The next step that keeps a folder of epochs within its limits. */
+#include "archive/retain.h"
+
+#define HOUR_MS 3600000u
+
+static uint64_t hour_of(const struct archive_epoch *epoch)
+{
+	return epoch->span.begin_ms / HOUR_MS;
+}
+
+static bool has_ended_before(const struct archive_epoch *epoch, uint64_t time_ms)
+{
+	return epoch->span.begin_ms + epoch->span.length_ms < time_ms;
+}
+
+/*
+ * Finds the first epochs that follow each other, began in one hour and ended before a time. The hour of the newest
+ * epoch is not over. Returns whether there are two or more.
+ */
+static bool find_hour(const struct archive_list *list, uint64_t merge_from, uint64_t before_ms,
+		      struct archive_step *step)
+{
+	const struct archive_epoch *newest = &list->epochs[list->count - 1];
+
+	for (size_t i = 0; i < list->count; i = step->last + 1) {
+		const struct archive_epoch *first = &list->epochs[i];
+		uint64_t size = first->size;
+
+		*step = (struct archive_step){ARCHIVE_MERGE, i, i};
+		for (size_t k = i + 1; k < list->count; k++) {
+			const struct archive_epoch *next = &list->epochs[k];
+
+			size += next->size;
+			if (hour_of(next) != hour_of(first) || size > ARCHIVE_MERGE_BYTES ||
+			    next->span.first != list->epochs[k - 1].span.last + 1)
+				break;
+			step->last = k;
+		}
+		if (step->last > i && first->span.first >= merge_from && hour_of(first) != hour_of(newest) &&
+		    has_ended_before(&list->epochs[step->last], before_ms))
+			return true;
+	}
+	return false;
+}
+
+struct archive_step archive_retain(const struct archive_list *list, const struct archive_limits *limits,
+				   uint64_t now_ms)
+{
+	const uint64_t kept_ms = limits->keep_ms < now_ms ? limits->keep_ms : now_ms;
+	struct archive_step step = {ARCHIVE_NOTHING, 0, 0};
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->epochs[i].is_part)
+			return (struct archive_step){ARCHIVE_REMOVE, i, i};
+		size += list->epochs[i].size;
+	}
+	if (list->count < 2)
+		return step;
+	for (size_t i = 0; i + 1 < list->count; i++) {
+		if (has_ended_before(&list->epochs[i], now_ms - kept_ms))
+			return (struct archive_step){ARCHIVE_REMOVE, i, i};
+	}
+	if (find_hour(list, limits->merge_from, now_ms - kept_ms / ARCHIVE_MERGE_SHARE, &step))
+		return step;
+	if (size <= limits->keep_size)
+		return (struct archive_step){ARCHIVE_NOTHING, 0, 0};
+	if (find_hour(list, limits->merge_from, UINT64_MAX, &step))
+		return step;
+	return (struct archive_step){ARCHIVE_REMOVE, 0, 0};
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Decides which epochs of a folder are merged, and which are removed. */
+#ifndef ARCHIVE_RETAIN_H
+#define ARCHIVE_RETAIN_H
+
+#include "archive/list.h"
+
+/* Epochs are merged to those of an hour when this part of the time for which they are kept has passed. */
+#define ARCHIVE_MERGE_SHARE 7
+/* What is merged at once has at most this size in bytes, compressed: a limit of memory. */
+#define ARCHIVE_MERGE_BYTES ((uint64_t)4 << 20)
+
+struct archive_limits {
+	uint64_t keep_ms;    /* epochs that ended longer ago are removed */
+	uint64_t keep_size;  /* bytes of all of them together */
+	uint64_t merge_from; /* epochs with smaller numbers are not merged: it was tried, and failed */
+};
+
+enum archive_step_kind {
+	ARCHIVE_NOTHING, /* is to be done */
+	ARCHIVE_REMOVE,  /* one epoch */
+	ARCHIVE_MERGE,   /* some that follow each other */
+};
+
+struct archive_step {
+	enum archive_step_kind kind;
+	size_t first, last; /* indices of the list */
+};
+
+/*
+ * Returns what to do next: first parts of merged epochs are removed; then what is too old; epochs of one hour are
+ * merged when they are older than a part of keep_ms, or when all are too large together; at last the oldest is removed
+ * until they are not. The newest epoch stays. now_ms: since 1970.
+ */
+struct archive_step archive_retain(const struct archive_list *list, const struct archive_limits *limits,
+				   uint64_t now_ms);
+
+#endif

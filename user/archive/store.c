@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Opens and locks a folder of epochs, and makes, names, merges and removes its files. */
+#include "archive/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/merge.h"
+#include "output/file/place.h"
+#include "profile/saved.h"
+
+/* Checks that nobody else can put files into the folder, and locks it. */
+static int take_folder(int folder, const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(folder, &status))
+		return error_set(error, -errno, "cannot use %s: %s", path, strerror(errno));
+	if (status.st_uid != geteuid())
+		return error_set(error, -EACCES,
+				 "cannot use %s: it belongs to user %u, who could change what is written there; give "
+				 "--dir a folder of your own",
+				 path, status.st_uid);
+	if (status.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(error, -EACCES,
+				 "cannot use %s: others may write to it (mode %04o); `chmod go-w %s` ends that", path,
+				 status.st_mode & 07777, path);
+	if (!flock(folder, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return error_set(error, -EBUSY, "another agent writes to %s: end it, or give this one another --dir",
+				 path);
+	return error_set(error, -errno, "cannot lock %s: %s", path, strerror(errno));
+}
+
+int archive_store_open(struct archive_store *store, const char *path, struct error *error)
+{
+	struct output_place place;
+	char text[PATH_MAX];
+	struct caller caller;
+	struct error why;
+	size_t size = strlen(path);
+	int err;
+
+	*store = (struct archive_store){.folder = -1};
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	if ((size_t)snprintf(text, sizeof(text), "%.*s", (int)size, path) >= sizeof(text))
+		return error_set(error, -ENAMETOOLONG, "cannot use %s: %s", path, strerror(ENAMETOOLONG));
+	caller_find(&caller);
+	err = output_place_find(text, &caller, &place, &why);
+	if (err)
+		return error_set(error, err, "cannot use %s: %s", path, why.text);
+	if (place.there < 0 && mkdirat(place.folder, place.name, 0700))
+		err = -errno;
+	if (!err)
+		store->folder = openat(place.folder, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (!err && store->folder < 0)
+		err = -errno;
+	output_place_close(&place);
+	if (err)
+		return error_set(error, err, "cannot use %s: %s", path, strerror(-err));
+	return take_folder(store->folder, path, error);
+}
+
+static void remove_unfinished(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, ARCHIVE_UNFINISHED, strlen(ARCHIVE_UNFINISHED)) == 0)
+			unlinkat(folder, entry->d_name, 0);
+	}
+	closedir(dir);
+}
+
+int archive_store_begin(struct archive_store *store, struct error *error)
+{
+	int err;
+
+	remove_unfinished(store->folder);
+	err = archive_list_read(&store->list, store->folder);
+	return err ? error_set(error, err, "cannot read the folder of --dir: %s", strerror(-err)) : 0;
+}
+
+void archive_store_close(struct archive_store *store)
+{
+	archive_list_free(&store->list);
+	if (store->folder >= 0)
+		close(store->folder);
+	store->folder = -1;
+}
+
+int archive_store_make(const struct archive_store *store, struct archive_file *file)
+{
+	uint64_t random;
+
+	file->fd = -1;
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -errno;
+	snprintf(file->name, sizeof(file->name), ARCHIVE_UNFINISHED "%016" PRIx64, random);
+	file->fd = openat(store->folder, file->name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return file->fd < 0 ? -errno : 0;
+}
+
+void archive_store_discard(const struct archive_store *store, struct archive_file *file)
+{
+	if (file->fd < 0)
+		return;
+	unlinkat(store->folder, file->name, 0);
+	close(file->fd);
+	file->fd = -1;
+}
+
+int archive_store_commit(struct archive_store *store, struct archive_file *file, const struct archive_span *span)
+{
+	struct archive_epoch epoch = {.span = *span};
+	char name[ARCHIVE_NAME_MAX];
+	struct stat status;
+	int err = 0;
+
+	if (!span->last)
+		epoch.span.first = epoch.span.last = archive_list_next_number(&store->list);
+	archive_name_write(&epoch.span, name);
+	if (fsync(file->fd) || fstat(file->fd, &status) || renameat(store->folder, file->name, store->folder, name))
+		err = -errno;
+	if (err) {
+		archive_store_discard(store, file);
+		return err;
+	}
+	close(file->fd);
+	file->fd = -1;
+	/* Without it a power failure may take the name, and nothing of another file. */
+	fsync(store->folder);
+	epoch.size = (uint64_t)status.st_size;
+	err = archive_list_add(&store->list, &epoch);
+	archive_list_sort(&store->list);
+	return err;
+}
+
+static int write_profile(const struct profile *profile, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (!out) {
+		err = -errno;
+		if (copy >= 0)
+			close(copy);
+		return err;
+	}
+	err = profile_save(profile, out);
+	if (!err && ferror(out))
+		err = -EIO;
+	return fclose(out) && !err ? -errno : err;
+}
+
+static int merge(struct archive_store *store, const struct archive_step *step, struct error *error)
+{
+	const struct archive_epoch *first = &store->list.epochs[step->first], *last = &store->list.epochs[step->last];
+	const struct archive_span span = archive_span_of(first, last);
+	struct profile *all = profile_new();
+	struct archive_file file = {.fd = -1};
+	int err = all ? archive_load(store->folder, first, step->last - step->first + 1, NULL, all, error) : -ENOMEM;
+
+	if (err) {
+		profile_free(all);
+		return err == -ENOMEM ? error_set(error, err, "out of memory while epochs were merged") : err;
+	}
+	err = archive_store_make(store, &file);
+	err = err ?: write_profile(all, file.fd);
+	profile_free(all);
+	if (!err)
+		err = archive_store_commit(store, &file, &span);
+	archive_store_discard(store, &file);
+	return err ? error_set(error, err, "cannot write merged epochs: %s", strerror(-err)) : 0;
+}
+
+static int remove_epoch(struct archive_store *store, size_t index, struct error *error)
+{
+	struct archive_list *list = &store->list;
+	char name[ARCHIVE_NAME_MAX];
+
+	archive_name_write(&list->epochs[index].span, name);
+	if (unlinkat(store->folder, name, 0) && errno != ENOENT)
+		return error_set(error, -errno, "cannot remove %s: %s", name, strerror(errno));
+	memmove(&list->epochs[index], &list->epochs[index + 1], (list->count - index - 1) * sizeof(*list->epochs));
+	list->count--;
+	return 0;
+}
+
+int archive_store_retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms,
+			 struct error *error)
+{
+	const struct archive_step step = archive_retain(&store->list, limits, now_ms);
+	uint64_t last;
+	int err;
+
+	if (step.kind == ARCHIVE_NOTHING)
+		return 0;
+	if (step.kind == ARCHIVE_REMOVE)
+		return remove_epoch(store, step.first, error) ?: 1;
+	last = store->list.epochs[step.last].span.last;
+	err = merge(store, &step, error);
+	if (err)
+		limits->merge_from = last + 1;
+	return err ?: 1;
+}
+
+uint64_t archive_store_size(const struct archive_store *store)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < store->list.count; i++)
+		size += store->list.epochs[i].size;
+	return size;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A folder of epochs that one agent writes to. A file gets its name when its content is on the disk, so that a crash,
+ * of pybpf or of the machine, leaves whole files only. One that is merged of others covers them (name.h) from the
+ * moment that it has its name: no sample is in two files that are read.
+ */
+#ifndef ARCHIVE_STORE_H
+#define ARCHIVE_STORE_H
+
+#include <stdio.h>
+
+#include "archive/list.h"
+#include "archive/retain.h"
+#include "base/error.h"
+
+struct archive_store {
+	int folder; /* -1: not open */
+	struct archive_list list;
+};
+
+/* A file that has no final name yet. */
+struct archive_file {
+	int fd; /* -1: none */
+	char name[32];
+};
+
+/*
+ * Opens the folder, which is made with mode 0700 if it does not exist, and locks it until all processes that have it
+ * open have ended. Refuses one that others own or may write to. Returns 0, or negative errno with one sentence in
+ * *error; archive_store_close() in both cases.
+ */
+int archive_store_open(struct archive_store *store, const char *path, struct error *error);
+/* Removes what an agent that was killed has left, and reads which epochs there are. Returns as archive_store_open(). */
+int archive_store_begin(struct archive_store *store, struct error *error);
+/* May be called twice. */
+void archive_store_close(struct archive_store *store);
+
+/* Makes a file for a new epoch. Returns 0 or negative errno. */
+int archive_store_make(const struct archive_store *store, struct archive_file *file);
+/*
+ * Waits until the content of the file is on the disk, and gives it the name of the span; an epoch (last 0) gets its
+ * number here. Closes the file in all cases; on failure it is removed. Returns 0 or negative errno.
+ */
+int archive_store_commit(struct archive_store *store, struct archive_file *file, const struct archive_span *span);
+/* Removes the file. May be called twice. */
+void archive_store_discard(const struct archive_store *store, struct archive_file *file);
+
+/*
+ * Does what archive_retain() says next. Returns 1 if it did something, 0 if there is nothing to do, or negative errno
+ * with one sentence in *error; limits->merge_from is raised where epochs cannot be merged.
+ */
+int archive_store_retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms,
+			 struct error *error);
+
+/* Returns the bytes of all epochs. */
+uint64_t archive_store_size(const struct archive_store *store);
+
+#endif
