@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{"ps", "list the Python processes that would be sampled", cli_ps},
 	{"dump", "print what every thread of a process does now, and its stack", cli_dump},
 	{"top", "show live where processes spend their time", cli_top},
+	{"agent", "sample without end, and keep a profile of each minute", cli_agent},
 	{"report", "make another format of saved profiles, merged and filtered", cli_report},
 	{"diff", "compare two saved profiles", cli_diff},
 	{"doctor", "say what this host offers, what will work, and what to change", cli_doctor},

@@ -11,7 +11,7 @@ import harness
 
 DOCS = harness.TOP / "docs"
 PAGES = sorted(DOCS.glob("*.1"))
-COMMANDS = ["record", "ps", "dump", "top", "report", "diff", "doctor"]
+COMMANDS = ["record", "ps", "dump", "top", "agent", "report", "diff", "doctor"]
 
 
 def help_of(command):

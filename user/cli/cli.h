@@ -32,6 +32,7 @@ int cli_doctor(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_dump(int argc, char **argv);
 int cli_top(int argc, char **argv);
+int cli_agent(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 /* pybpf version: as pybpf --version. */

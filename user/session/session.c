@@ -241,6 +241,11 @@ bool session_uses_bpf_loop(const struct session *s)
 	return kernel_uses_bpf_loop(s->kernel);
 }
 
+uint64_t session_get_map_bytes(const struct session *s)
+{
+	return s->map_bytes;
+}
+
 size_t session_count_undecided(const struct session *s)
 {
 	return processes_count_undecided(s->processes);

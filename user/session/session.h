@@ -230,6 +230,9 @@ bool session_uses_bpf_loop(const struct session *s);
  */
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg);
 
+/* Returns the bytes of all maps in the kernel. */
+uint64_t session_get_map_bytes(const struct session *s);
+
 /* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 

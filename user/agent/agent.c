@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The agent: its sinks, and the loop that ends an epoch after the other. */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/clock.h"
+#include "profile/profile.h"
+#include "rights/priority.h"
+#include "session/run.h"
+
+/* Most seconds between looks at what is due: epochs end on time to a share of their length. */
+#define TICK_MOST_S 0.5
+#define TICK_SHARE  0.02
+
+static void choose_sinks(struct agent *a)
+{
+	for (size_t i = 0; i < AGENT_SINKS; i++) {
+		if (agent_sinks[i]->is_wanted(&a->options))
+			a->sinks[a->nr_sinks++] = agent_sinks[i];
+	}
+}
+
+struct agent *agent_new(const struct agent_options *options, struct error *error)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int err = 0;
+
+	if (!a) {
+		error_set(error, -ENOMEM, "out of memory while starting");
+		return NULL;
+	}
+	a->options = *options;
+	choose_sinks(a);
+	for (size_t i = 0; i < a->nr_sinks && !err; i++)
+		err = a->sinks[i]->open ? a->sinks[i]->open(a, error) : 0;
+	if (!err)
+		return a;
+	agent_free(a);
+	return NULL;
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	for (size_t i = a->nr_sinks; i-- > 0;) {
+		if (a->sinks[i]->close)
+			a->sinks[i]->close(a);
+	}
+	profile_free(a->held);
+	free(a);
+}
+
+static int on_tick(void *arg)
+{
+	struct agent *a = arg;
+	int err = 0;
+
+	for (size_t i = 0; i < a->nr_sinks && !err; i++)
+		err = a->sinks[i]->tend ? a->sinks[i]->tend(a) : 0;
+	if (err)
+		return err;
+	return clock_s(CLOCK_MONOTONIC) < a->end ? agent_hold(a) : agent_end_epoch(a);
+}
+
+int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)
+{
+	const double tick = a->options.epoch_s * TICK_SHARE;
+	struct session_run run = {
+		.session = session,
+		.goes_on = goes_on,
+		.goes_on_arg = goes_on_arg,
+		.on_interval = on_tick,
+		.interval_s = tick < TICK_MOST_S ? tick : TICK_MOST_S,
+		.watcher = a,
+	};
+	enum session_end end;
+	int err;
+
+	a->session = session;
+	agent_begin_epochs(a);
+	end = session_run(&run);
+	session_detach(session);
+	priority_restore();
+	err = agent_finish(a);
+	return end == SESSION_END_ERROR ? -EIO : err;
+}
+
+void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics)
+{
+	*metrics = a->metrics;
+	for (size_t i = 0; i < a->nr_sinks; i++) {
+		if (a->sinks[i]->count)
+			a->sinks[i]->count(a, metrics);
+	}
+}

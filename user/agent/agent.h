@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A run without end: it hands on a profile of each epoch. */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "archive/keeper.h"
+#include "base/error.h"
+#include "session/session.h"
+
+#define AGENT_EPOCH_DEFAULT_S   60
+#define AGENT_EPOCH_LEAST_S     1
+#define AGENT_EPOCH_MOST_S      3600
+#define AGENT_FREQ_DEFAULT      19
+#define AGENT_DIR_DEFAULT       "/var/lib/pybpf"
+#define AGENT_KEEP_DEFAULT_S    (7 * 86400.0)
+#define AGENT_KEEP_SIZE_DEFAULT ((uint64_t)2 << 30)
+
+struct agent_options {
+	double epoch_s;      /* lengths of epochs vary by a fifth, so that the agents of a fleet are not in step */
+	bool fixed_epochs;   /* they do not */
+	const char *dir;     /* of the epochs' files; NULL: none are kept */
+	double keep_s;       /* how long they are kept */
+	uint64_t keep_size;  /* bytes of all of them */
+	uint32_t max_stacks; /* of the session */
+};
+
+/* What the agent has done so far, and what it costs. */
+struct agent_metrics {
+	uint64_t epochs, late_epochs;  /* late: more than 5 % longer than planned */
+	uint64_t asked, taken, lost;   /* samples, as of struct session_account */
+	double cpu_s;                  /* of pybpf and its helpers */
+	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */
+	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */
+	uint64_t unwritten;            /* epochs that a sink could not take: their samples are lost */
+	struct archive_keeper_counts files;
+};
+
+struct agent;
+
+/* Opens the sinks. Returns NULL with one sentence in *error. *options is copied. */
+struct agent *agent_new(const struct agent_options *options, struct error *error);
+/* Accepts NULL. Closes the sinks, which hand on what they have. */
+void agent_free(struct agent *a);
+
+/*
+ * Hands on an epoch after the other of an attached, rolling session, until a signal ends the run, or its processes have
+ * ended (goes_on: as of struct session_run). Detaches and collects the session; the last epoch is handed on, too.
+ * Returns 0, or negative errno after reporting what failed.
+ */
+int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg);
+
+void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics);
+
+#endif

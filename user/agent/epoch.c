@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ends epochs: takes their samples from the session, describes them, and hands them to the sinks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/internal.h"
+#include "base/beyond.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "helper/helper.h"
+#include "profile/edit.h"
+
+/* The lengths of epochs are within this share of the one that is asked for. */
+#define LENGTH_SHARE 0.2
+/* An epoch that is longer than planned by more than this share is late. */
+#define LATE_SHARE 0.05
+/* Epochs after which stacks and code objects begin anew: those that were not met since are forgotten. */
+#define GENERATION_EPOCHS 10
+/* What is held back of an epoch has at most this many stacks, some 100 bytes each with their frames. */
+#define HELD_STACKS_MAX 200000
+
+double agent_cpu_s(void)
+{
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
+}
+
+/* Returns a random number from -1 to 1; 0 where the kernel has none. */
+static double random_share(void)
+{
+	uint32_t word = 0;
+
+	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
+		return 0;
+	return word / 2147483648.0 - 1;
+}
+
+static void begin_epoch(struct agent *a, double now)
+{
+	double share = a->options.fixed_epochs ? 0 : LENGTH_SHARE * random_share();
+
+	a->begin = now;
+	a->begin_ns = clock_ns(CLOCK_REALTIME);
+	a->end = now + a->options.epoch_s * (1 + share);
+	a->cpu_begin_s = agent_cpu_s();
+}
+
+void agent_begin_epochs(struct agent *a)
+{
+	begin_epoch(a, clock_s(CLOCK_MONOTONIC));
+}
+
+static int keep(const struct profile *profile, void *arg)
+{
+	const struct profile_edit edit = {.no_account = true};
+	struct agent *a = arg;
+	struct error error;
+
+	a->held = a->held ?: profile_new();
+	return a->held ? profile_edit_add(a->held, profile, &edit, &error) : -ENOMEM;
+}
+
+/* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
+static bool is_half_full(const struct agent *a)
+{
+	uint64_t samples, stacks;
+
+	session_progress(a->session, &samples, &stacks);
+	return stacks * 2 > a->options.max_stacks;
+}
+
+static int take_samples(struct agent *a, bool forget)
+{
+	a->generation = forget ? 0 : a->generation;
+	/* It reports its errors. */
+	return session_end_epoch(a->session, forget, keep, a) ? -EIO : 0;
+}
+
+int agent_hold(struct agent *a)
+{
+	/* Beyond, samples are lost, and counted, as memory is bounded. */
+	if (!is_half_full(a) || (a->held && profile_stack_count(a->held) > HELD_STACKS_MAX))
+		return 0;
+	return take_samples(a, true);
+}
+
+/* What became of samples since the account before. */
+static struct session_account account_since(const struct session_account *now, const struct session_account *before)
+{
+	struct session_account since = {.source = now->source, .freq = now->freq};
+
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+		since.counters[i] = beyond(now->counters[i], before->counters[i]);
+	since.unsent = beyond(now->unsent, before->unsent);
+	since.lost = beyond(now->lost, before->lost);
+	since.taken = beyond(now->taken, before->taken);
+	since.python = beyond(now->python, before->python);
+	return since;
+}
+
+/* Says in the profile what the epoch was. */
+static int describe(struct agent *a, const struct session_account *account, struct profile *profile)
+{
+	char start[24];
+	int err = session_describe_epochs(a->session, account, profile);
+
+	snprintf(start, sizeof(start), "%" PRIu64, a->begin_ns);
+	return err ?: profile_set_fact(profile, PROFILE_FACT_START, start);
+}
+
+static void tell_epoch(const struct agent *a, const struct session_account *account)
+{
+	time_t begin = (time_t)(a->begin_ns / 1000000000);
+	const struct agent_metrics *m = &a->metrics;
+	char text[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&begin, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	log_info("epoch of %s, %.1f s: %" PRIu64 " samples taken, %" PRIu64
+		 " lost; pybpf took %.2f %% of a CPU and %.1f MiB",
+		 text, m->epoch_s, account->taken, account->lost, 100 * m->epoch_cpu_s / m->epoch_s,
+		 (double)(m->rss_bytes + m->map_bytes) / (1 << 20));
+}
+
+static void measure_cost(struct agent *a, const struct session_account *account)
+{
+	struct agent_metrics *m = &a->metrics;
+	uint64_t kib = 0;
+
+	procfs_rss(getpid(), &kib);
+	m->epochs++;
+	m->asked += account->counters[PYBPF_COUNT_ASKED];
+	m->taken += account->taken;
+	m->lost += account->lost;
+	m->cpu_s = agent_cpu_s();
+	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
+	m->rss_bytes = kib * 1024;
+	m->map_bytes = session_get_map_bytes(a->session);
+}
+
+/* Hands the epoch on that ended at a time. account: of the session, up to now. */
+static int hand_on(struct agent *a, double end, const struct session_account *account)
+{
+	struct session_account of_epoch = account_since(account, &a->account);
+	struct agent_epoch epoch = {.begin_ns = a->begin_ns, .length_ns = (uint64_t)((end - a->begin) * 1e9)};
+	struct profile *profile = a->held ?: profile_new();
+	int err = profile ? 0 : -ENOMEM;
+
+	a->held = NULL;
+	a->account = *account;
+	of_epoch.duration_s = a->metrics.epoch_s = end - a->begin;
+	err = err ?: describe(a, &of_epoch, profile);
+	if (err)
+		log_error("cannot finish an epoch: %s", strerror(-err));
+	epoch.profile = profile;
+	for (size_t i = 0; i < a->nr_sinks && !err; i++)
+		err = a->sinks[i]->take ? a->sinks[i]->take(a, &epoch) : 0;
+	profile_free(profile);
+	measure_cost(a, &of_epoch);
+	tell_epoch(a, &of_epoch);
+	return err;
+}
+
+int agent_end_epoch(struct agent *a)
+{
+	const double end = clock_s(CLOCK_MONOTONIC);
+	struct session_account account;
+	int err;
+
+	if (end - a->begin > (a->end - a->begin) * (1 + LATE_SHARE)) {
+		a->metrics.late_epochs++;
+		log_warn("an epoch took %.1f s in place of %.1f s: the machine was busy, or asleep", end - a->begin,
+			 a->end - a->begin);
+	}
+	a->generation++;
+	err = session_count_samples(a->session, &account);
+	if (err)
+		log_error("cannot read the counters of the kernel: %s", strerror(-err));
+	err = err ?: take_samples(a, is_half_full(a) || a->generation >= GENERATION_EPOCHS);
+	err = err ?: hand_on(a, end, &account);
+	begin_epoch(a, end);
+	return err;
+}
+
+int agent_finish(struct agent *a)
+{
+	const double end = clock_s(CLOCK_MONOTONIC);
+	const struct profile *profile;
+	struct session_account account;
+	int err = session_collect(a->session, &profile, &account);
+
+	if (err)
+		return err;
+	err = keep(profile, a);
+	if (err)
+		log_error("cannot finish the last epoch: %s", strerror(-err));
+	return err ?: hand_on(a, end, &account);
+}

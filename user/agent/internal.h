@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Declarations that only the files of the agent share. */
+#ifndef AGENT_INTERNAL_H
+#define AGENT_INTERNAL_H
+
+#include "agent/agent.h"
+#include "agent/sink.h"
+
+struct agent {
+	struct agent_options options;
+	struct session *session;
+	const struct agent_sink *sinks[AGENT_SINKS]; /* those that the options want */
+	size_t nr_sinks;
+	struct agent_metrics metrics;
+
+	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
+	double begin, end;              /* end: as it is planned */
+	uint64_t begin_ns;              /* since 1970 */
+	double cpu_begin_s;             /* CPU time of pybpf and its helpers when it began */
+	struct profile *held;           /* what was taken of it already; NULL: nothing */
+	struct session_account account; /* of the session when it began */
+	unsigned generation;            /* epochs since the session's stacks and code objects began anew */
+
+	/* What sinks keep: files.c. */
+	struct archive_keeper keeper;
+	bool keeper_ended; /* and it was said */
+};
+
+/* epoch.c */
+
+/* Begins the first epoch. */
+void agent_begin_epochs(struct agent *a);
+/* Takes what was sampled in the epoch from the kernel when it has much. Returns 0, or negative errno after a report. */
+int agent_hold(struct agent *a);
+/* Ends the epoch, hands it to the sinks, and begins the next one. Returns as agent_hold(). */
+int agent_end_epoch(struct agent *a);
+/* Hands on the last epoch: the session is detached. Returns as agent_hold(). */
+int agent_finish(struct agent *a);
+
+/* Returns the CPU time of pybpf and its helpers, in seconds. */
+double agent_cpu_s(void);
+
+#endif

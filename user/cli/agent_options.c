@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The options, help and examples of agent, and the checks of its command line. */
+#include "cli/agent_options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/filter.h"
+#include "cli/other_tools.h"
+#include "cli/record_options.h"
+#include "cli/select.h"
+
+#define KEEP_LEAST_S 60
+#define KEEP_MOST_S  (100 * 365 * 86400.0)
+#define SIZE_LEAST   ((uint64_t)1 << 20)
+#define SIZE_MOST    ((uint64_t)1 << 50)
+
+static int take_epoch(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	double seconds;
+
+	if (cli_duration(value, &seconds) || seconds < AGENT_EPOCH_LEAST_S || seconds > AGENT_EPOCH_MOST_S)
+		return cli_usage("%s %s: not the length of an epoch; it takes a time from 1s to 1h, such as 60s or 5m",
+				 cli_option_spelling(option), value);
+	o->agent.epoch_s = seconds;
+	return 0;
+}
+
+static int take_keep(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	double seconds;
+
+	if (cli_duration(value, &seconds) || seconds < KEEP_LEAST_S || seconds > KEEP_MOST_S)
+		return cli_usage("%s %s: not a time for which epochs are kept; it takes one from 1m up, such as 12h or "
+				 "7d",
+				 cli_option_spelling(option), value);
+	o->agent.keep_s = seconds;
+	return 0;
+}
+
+/* Parses bytes with a unit. Returns 0 or -1. */
+static int parse_size(const char *text, uint64_t *bytes)
+{
+	static const struct {
+		const char *name;
+		unsigned shift;
+	} units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+	size_t number = strspn(text, "0123456789.");
+	char digits[32];
+	double value;
+
+	if (!number || number >= sizeof(digits))
+		return -1;
+	memcpy(digits, text, number);
+	digits[number] = '\0';
+	if (cli_number(digits, 0, 1e15, &value))
+		return -1;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(text + number, units[i].name))
+			continue;
+		value = ldexp(value, (int)units[i].shift);
+		*bytes = value < (double)SIZE_MOST ? (uint64_t)value : SIZE_MOST + 1;
+		return 0;
+	}
+	return -1;
+}
+
+static int take_keep_size(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+
+	if (!parse_size(value, &o->agent.keep_size) && o->agent.keep_size >= SIZE_LEAST &&
+	    o->agent.keep_size <= SIZE_MOST)
+		return 0;
+	return cli_usage("%s %s: not a size; it takes one from 1MiB to 1024TiB, such as 500MiB or 2GiB",
+			 cli_option_spelling(option), value);
+}
+
+static int take_freq(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+
+	return cli_option_rate(option, value, &o->session.freq);
+}
+
+static int take_native(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+
+	return cli_take_native(option, value, &o->session);
+}
+
+static int take_max_memory(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	uint64_t mib = 0;
+	int code = cli_option_whole(option, value, SESSION_MAX_MEMORY_LEAST, SESSION_MAX_MEMORY_MOST, &mib);
+
+	o->session.max_memory = mib << 20;
+	return code;
+}
+
+static const struct cli_option sampling_options[] = {
+	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
+	 .take = take_freq},
+	{"rate", 'r', "HZ", .take = take_freq},
+	{"native", 'n', "all", "functions of C and other compiled languages, too, as of `pybpf record`",
+	 .take = take_native, .optional = true},
+	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_agent_options, session.kernel_stacks)},
+	{"async", 0, NULL, "put the asyncio task that runs into the stacks, as of `pybpf record`",
+	 .take = cli_take_flag, .offset = offsetof(struct cli_agent_options, session.tasks)},
+	{"threads", 't', NULL, "tell threads apart, with their names", .take = cli_take_flag,
+	 .offset = offsetof(struct cli_agent_options, session.threads)},
+	{"full-filenames", 0, NULL, "whole paths of files", .take = cli_take_flag,
+	 .offset = offsetof(struct cli_agent_options, session.full_filenames)},
+	{0},
+};
+
+static const struct cli_option epoch_options[] = {
+	{"epoch", 0, "TIME",
+	 "a profile is made of each epoch of this length, from 1s to 1h (default " CLI_NUMBER(
+		 AGENT_EPOCH_DEFAULT_S) "s); lengths vary by 20 %, so that many machines do not work at the same "
+					"moment",
+	 .take = take_epoch},
+	{"fixed-epochs", 0, NULL, "the lengths of epochs do not vary", .take = cli_take_flag,
+	 .offset = offsetof(struct cli_agent_options, agent.fixed_epochs)},
+	{"dir", 0, "DIR",
+	 "the folder that gets a file, NAME.pybpf, of each epoch (default " AGENT_DIR_DEFAULT "); it is made with mode "
+	 "0700",
+	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.dir)},
+	{"keep", 0, "TIME",
+	 "remove epochs that ended longer ago (default 7d); after a seventh of this time those of an hour become one",
+	 .take = take_keep},
+	{"keep-size", 0, "SIZE",
+	 "bytes of all epochs together (default 2GiB); beyond, the oldest hours become one epoch each, and at last are "
+	 "removed",
+	 .take = take_keep_size},
+	{0},
+};
+
+static const struct cli_option other_options[] = {
+	{"max-memory", 0, "MIB",
+	 "memory of pybpf and its maps in the kernel together, as of `pybpf record` (default " CLI_NUMBER(
+		 SESSION_MAX_MEMORY_DEFAULT) ")",
+	 .take = take_max_memory},
+	{"without-kernel-feature", 0, "LIST", "as of `pybpf record`", .take = cli_take_text,
+	 .offset = offsetof(struct cli_agent_options, session.disabled_features)},
+	{"verbose", 'v', NULL, "print a line for each epoch, with what it cost; given twice: libbpf's messages, too",
+	 .take = cli_take_count, .offset = offsetof(struct cli_agent_options, verbose)},
+	CLI_OPTION_HELP,
+	{0},
+};
+
+static const struct cli_example examples[] = {
+	{"sudo pybpf agent",
+	 "every Python process of the machine, until it is ended; profiles go to " AGENT_DIR_DEFAULT},
+	{"sudo pybpf agent --container 'shop*' --epoch 5m", "those of some containers, a profile for each 5 minutes"},
+	{"sudo pybpf agent --dir /srv/profiles --keep 30d --keep-size 10GiB", "other places and limits"},
+	{0},
+};
+
+void cli_agent_options_init(struct cli_agent_options *o)
+{
+	*o = (struct cli_agent_options){
+		.agent = {.epoch_s = AGENT_EPOCH_DEFAULT_S,
+			  .dir = AGENT_DIR_DEFAULT,
+			  .keep_s = AGENT_KEEP_DEFAULT_S,
+			  .keep_size = AGENT_KEEP_SIZE_DEFAULT},
+		.session = SESSION_OPTIONS_DEFAULT,
+	};
+	o->session.freq = AGENT_FREQ_DEFAULT;
+}
+
+void cli_agent_options_free(struct cli_agent_options *o)
+{
+	discovery_filter_free(&o->filter);
+	profile_edit_free(&o->edit);
+}
+
+int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
+{
+	const struct cli_option_group groups[] = {
+		{"Which processes", cli_select_options, &o->filter},
+		{"Filters on processes (may be repeated)", cli_select_among_options, &o->filter},
+		{"How to sample", sampling_options, o},
+		{NULL, cli_own_options, &o->edit},
+		{"Epochs, and where they go", epoch_options, o},
+		{"Other", other_options, o},
+		{0},
+	};
+	const struct cli_options command = {
+		.command = "pybpf agent",
+		.about =
+			"pybpf agent samples without end, and keeps a profile of each minute: `pybpf report` makes any "
+			"format of them. Without an option that chooses processes it samples all.",
+		.examples = examples,
+		.usage = "  pybpf agent [options]\n",
+		.groups = groups,
+		.notes = "SIGTERM and SIGINT end it in order, with the last epoch written.\n"
+			 "Exit status: 0 ended by a signal, or its processes ended; 1 it failed; 2 wrong command line.",
+	};
+	int code = cli_options_parse(&command, argc, argv, helped);
+
+	if (code || *helped)
+		return code;
+	if (optind < argc)
+		return cli_refuse_argument("agent", argv[optind]);
+	if (!o->filter.pids.count && !o->filter.containers.count && !o->filter.cgroups.count)
+		o->filter.all = true;
+	return cli_select_check(&o->filter, NULL);
+}
