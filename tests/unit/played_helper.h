@@ -171,6 +171,17 @@ int discovery_ask_cmdline(pid_t pid, char *buf, size_t size)
 	return process->cmdline_err;
 }
 
+int discovery_ask_service(pid_t pid, struct discovery_service_own *own)
+{
+	const struct machine_process *process = process_of(pid);
+
+	*own = (struct discovery_service_own){0};
+	snprintf(own->otel, sizeof(own->otel), "%s", process->otel ?: "");
+	snprintf(own->unit, sizeof(own->unit), "%s", process->unit ?: "");
+	machine.service_questions++;
+	return 0;
+}
+
 bool discovery_filter_passes_names(const struct discovery_filter *filter, pid_t pid, const char *comm,
 				   const struct container *container)
 {

@@ -94,6 +94,7 @@ struct machine_process {
 	const char *container; /* NULL: in none */
 	const char *runtime;   /* of the container; NULL: docker */
 	int container_err, cmdline_err;
+	const char *otel, *unit; /* of its service; NULL: "" */
 };
 
 struct kernel {
@@ -126,6 +127,7 @@ static struct machine {
 	struct processes_options options;
 	uint64_t last_mm;
 	/* The helper. */
+	unsigned service_questions;
 	double busy_until;
 	bool answered;
 	struct helper_subject subject, discarded;

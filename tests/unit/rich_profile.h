@@ -59,6 +59,7 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 					       .inner_pid = (int32_t)draw(state, 3),
 					       .name = name,
 					       .container = draw(state, 2) ? draw_text(state) : NULL,
+					       .service = draw(state, 2) ? draw_text(state) : NULL,
 				       });
 	}
 	profile_add_process(p, &(struct profile_process_info){.pid = INT32_MAX, .name = ""});
@@ -168,6 +169,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_int_equal(x->inner_pid, y->inner_pid);
 		assert_same_text(a, x->name, b, y->name);
 		assert_same_text(a, x->container, b, y->container);
+		assert_same_text(a, x->service, b, y->service);
 	}
 	assert_same_parents(a, b);
 	assert_int_equal(profile_thread_count(a), profile_thread_count(b));

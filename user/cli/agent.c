@@ -49,6 +49,7 @@ static void set_session(struct cli_agent_options *o)
 	o->session.start_ns = cli_start_ns;
 	o->session.rolling = true;
 	o->session.containers = true;
+	o->session.services = &o->services;
 	o->session.own_paths = &o->edit.own_paths;
 	o->session.follow = o->filter.children;
 	o->agent.max_stacks = o->session.max_stacks;

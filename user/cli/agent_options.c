@@ -2,11 +2,13 @@
 /* The options, help and examples of agent, and the checks of its command line. */
 #include "cli/agent_options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/other_tools.h"
@@ -105,6 +107,28 @@ static int take_max_memory(const struct cli_option *option, const char *value, v
 	return code;
 }
 
+static int take_service(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	int err = discovery_service_add_rule(&o->services, value);
+
+	if (err == -EINVAL)
+		return cli_usage("%s %s: not a rule for services; it takes NAME=GLOB, such as shop='gunicorn*'",
+				 cli_option_spelling(option), value);
+	if (err)
+		log_error("cannot keep the options: %s", strerror(-err));
+	return err ? CLI_FAILED : 0;
+}
+
+static const struct cli_option service_options[] = {
+	{"service", 0, "NAME=GLOB",
+	 "processes whose program, container or systemd unit matches are of this service; the first one that matches "
+	 "counts; may be repeated; others have the name in their environment's OTEL_SERVICE_NAME, or that of their "
+	 "container, unit or program",
+	 .take = take_service},
+	{0},
+};
+
 static const struct cli_option sampling_options[] = {
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
 	 .take = take_freq},
@@ -180,6 +204,7 @@ void cli_agent_options_init(struct cli_agent_options *o)
 void cli_agent_options_free(struct cli_agent_options *o)
 {
 	discovery_filter_free(&o->filter);
+	discovery_service_free_rules(&o->services);
 	profile_edit_free(&o->edit);
 }
 
@@ -188,6 +213,7 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 	const struct cli_option_group groups[] = {
 		{"Which processes", cli_select_options, &o->filter},
 		{"Filters on processes (may be repeated)", cli_select_among_options, &o->filter},
+		{"What services are called", service_options, o},
 		{"How to sample", sampling_options, o},
 		{NULL, cli_own_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},

@@ -15,6 +15,7 @@ struct cli_agent_options {
 	struct agent_options agent;
 	struct session_options session;
 	struct discovery_filter filter;
+	struct discovery_service_rules services;
 	struct profile_edit edit; /* own_paths */
 	int verbose;
 };

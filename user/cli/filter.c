@@ -63,6 +63,8 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = offsetof(struct profile_edit, threads)},
 	{"container", 0, "GLOB|ID", "only the processes in this container", .take = take_text,
 	 .offset = offsetof(struct profile_edit, containers)},
+	{"service", 0, "GLOB", "only the processes of this service, of profiles of `pybpf agent`; may be repeated",
+	 .take = take_text, .offset = offsetof(struct profile_edit, services)},
 	{"under", 0, "FUNC",
 	 "only stacks that have this function, which becomes their root: a qualname such as Server.run, its last part, "
 	 "run, or a glob",

@@ -8,6 +8,7 @@
 #include "discovery/ask.h"
 #include "discovery/ask_tasks.h"
 #include "discovery/ask_threads.h"
+#include "discovery/service.h"
 #include "dump/core.h"
 #include "dump/greenlets.h"
 #include "dump/native.h"
@@ -24,6 +25,7 @@ static helper_service *const items[] = {
 	discovery_serve_mapped_file,
 	discovery_serve_memory,
 	discovery_serve_runtimes,
+	discovery_serve_service,
 	discovery_serve_tasks,
 	discovery_serve_threads,
 	discovery_serve_validate,

@@ -7,6 +7,7 @@
 
 #include "discovery/ask.h"
 #include "discovery/program.h"
+#include "discovery/service.h"
 #include "helper/helper.h"
 #include "base/clock.h"
 #include "base/intern.h"
@@ -134,6 +135,8 @@ static void set_container(const struct processes *p, struct processes_record *pr
 		set_text(process, &process->container, UNKNOWN);
 	else if (err != -ESRCH || otherwise)
 		set_text(process, &process->container, err ? otherwise : container.name);
+	/* It may be called by the container, which is known better now. */
+	set_text(process, &process->service, NULL);
 	if (!err) {
 		process->place = number_place(p->places, &container);
 		process->nameless |= !process->place;
@@ -179,7 +182,27 @@ void processes_label_copy(struct processes_record *process, const struct process
 	set_text(process, &process->cmdline, parent->cmdline);
 	set_text(process, &process->program, parent->program);
 	set_text(process, &process->container, parent->container);
+	set_text(process, &process->service, parent->service);
 	process->place = parent->place;
+}
+
+/* Sets the service, once: by the rules, else as the process itself, its container, its unit or its program tell. */
+static void set_service(const struct processes *p, struct processes_record *process, const char *container)
+{
+	char cmdline[PROCESSES_CMDLINE_MAX] = "", program[sizeof(process->comm) + PROCESSES_CMDLINE_MAX];
+	struct discovery_service_facts facts = {.program = program};
+	struct discovery_service_own own = {0};
+
+	if (process->service || !p->options.services)
+		return;
+	if (!process->ended) {
+		discovery_ask_service(process->pid, &own);
+		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
+	}
+	discovery_program_name(process->comm, cmdline, program, sizeof(program));
+	facts.own = &own;
+	facts.container = container && strcmp(container, UNKNOWN) != 0 ? container : NULL;
+	set_text(process, &process->service, discovery_find_service(p->options.services, &facts));
 }
 
 /* Adds the versions of the Pythons that the process ran; of those that it could have run, if none was seen running. */
@@ -218,12 +241,12 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 	struct profile_process_info info = {0};
 	uint32_t at;
 
-	if (process->nameless)
-		return PROFILE_NONE;
 	rename_process(process);
 	info.container = label_container(p->places, process, container, sizeof(container));
+	set_service(p, process, info.container);
+	info.service = process->service;
 	info.name = process->comm;
-	if (add_versions(p, process, profile))
+	if (process->nameless || add_versions(p, process, profile))
 		return PROFILE_NONE;
 	if (p->options.cmdline && process->cmdline) {
 		info.name = process->cmdline;

@@ -13,6 +13,7 @@
 
 #include "discovery/discovery.h"
 #include "discovery/filter.h"
+#include "discovery/service.h"
 #include "kernel/watch.h"
 #include "pybpf.h"
 #include "symbols/current_tasks.h"
@@ -35,6 +36,7 @@ struct processes_record {
 	char *cmdline, *container;  /* NULL unless the options ask for it */
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
+	char *service;              /* NULL: not asked for yet */
 	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
@@ -112,6 +114,8 @@ struct processes_options {
 	/* Names to record: merge: the program's name; cmdline: the command line; containers: the container's name. */
 	bool merge, cmdline, containers;
 	bool parents; /* who started each process */
+	/* The service of each process that has samples; NULL: not wanted. With containers. */
+	const struct discovery_service_rules *services;
 };
 
 /*

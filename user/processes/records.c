@@ -22,6 +22,7 @@ static void free_record(struct processes_record *process)
 {
 	free(process->cmdline);
 	free(process->container);
+	free(process->service);
 	free(process->program);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
 		free(process->unproved[i]);

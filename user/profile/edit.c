@@ -32,6 +32,7 @@ void profile_edit_free(struct profile_edit *edit)
 	free(edit->pids.items);
 	free(edit->threads.items);
 	free(edit->containers.items);
+	free(edit->services.items);
 	free(edit->focus.items);
 	free(edit->ignore.items);
 	free(edit->hide.items);

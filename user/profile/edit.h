@@ -32,6 +32,7 @@ struct profile_edit {
 	struct profile_edit_pids pids;        /* in the host's PID namespace */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
 	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */
+	struct profile_edit_texts services;   /* globs of names */
 	const char *under;                    /* glob of a qualname or of its last parts: its frame nearest to the root
 						 becomes the root */
 	struct profile_edit_texts focus;      /* POSIX extended regular expressions: each must match a frame */

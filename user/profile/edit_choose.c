@@ -28,12 +28,23 @@ static bool container_fits(const char *container, const char *query)
 	return is_id(container) && is_id(query) && strncmp(container, query, known < asked ? known : asked) == 0;
 }
 
+static bool service_passes(const struct edit *e, const struct profile_process *process)
+{
+	for (size_t i = 0; i < e->edit->services.count; i++) {
+		if (fnmatch(e->edit->services.items[i], profile_string(e->from, process->service), 0) == 0)
+			return true;
+	}
+	return !e->edit->services.count;
+}
+
 static bool process_passes(const struct edit *e, uint32_t process)
 {
 	const struct profile_process *owner = profile_process_at(e->from, process);
 	const char *container = profile_string(e->from, owner->container);
 	bool fits = !e->edit->pids.count;
 
+	if (!service_passes(e, owner))
+		return false;
 	for (size_t i = 0; i < e->edit->pids.count; i++)
 		fits |= owner->pid == e->edit->pids.items[i];
 	if (!fits || !e->edit->containers.count)

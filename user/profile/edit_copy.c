@@ -78,7 +78,7 @@ int edit_copy_stacks(struct edit *e)
 
 /* Names in place of those of a process, where they are hidden. */
 struct names {
-	char *name, *container;
+	char *name, *container, *service;
 };
 
 /* Fills in a process's names, or what stands for them. Returns whether there was memory. */
@@ -88,17 +88,20 @@ static bool name_process(struct edit *e, const struct profile_process *process, 
 	*names = (struct names){0};
 	info->name = profile_string(e->from, process->name);
 	info->container = profile_string(e->from, process->container);
+	info->service = profile_string(e->from, process->service);
 	if (e->edit->anonymize) {
 		info->name = names->name = edit_hidden(e->edit, 'p', info->name);
 		info->container = names->container = edit_hidden(e->edit, 'c', info->container);
+		info->service = names->service = edit_hidden(e->edit, 's', info->service);
 	}
-	return info->name && info->container;
+	return info->name && info->container && info->service;
 }
 
 static void free_names(struct names *names)
 {
 	free(names->name);
 	free(names->container);
+	free(names->service);
 }
 
 /* Says in the copy who started the process. Returns 0 or -ENOMEM. */

@@ -181,9 +181,10 @@ static bool make_process(struct profile *p, const struct profile_process_info *i
 		.pid = info->pid,
 		.inner_pid = info->inner_pid == info->pid ? 0 : info->inner_pid,
 		.name = profile_add_string(p, info->name),
-		.container = profile_add_string(p, info->container ? info->container : ""),
+		.container = profile_add_string(p, info->container ?: ""),
+		.service = profile_add_string(p, info->service ?: ""),
 	};
-	return process->name != PROFILE_NONE && process->container != PROFILE_NONE;
+	return process->name != PROFILE_NONE && process->container != PROFILE_NONE && process->service != PROFILE_NONE;
 }
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info)

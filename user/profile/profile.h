@@ -52,12 +52,14 @@ struct profile_process {
 	int32_t inner_pid;  /* in its own PID namespace; 0: the same */
 	uint32_t name;      /* string: its comm, or the text that replaces it */
 	uint32_t container; /* string; 0 (the empty string): not in a container */
+	uint32_t service;   /* string: what it is a part of, whatever its PID; 0 (the empty string): not known */
 };
 
 struct profile_process_info {
 	int32_t pid, inner_pid; /* as above */
 	const char *name;
 	const char *container; /* NULL: not in a container */
+	const char *service;   /* NULL: not known */
 };
 
 struct profile_thread {

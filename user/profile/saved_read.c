@@ -196,7 +196,8 @@ static int read_processes(struct reader *r)
 	const Pybpf__SavedProfile *m = r->m;
 	int err = 0;
 
-	if (!SAME_LENGTH(m->n_process_pid, m->n_process_inner_pid, m->n_process_name, m->n_process_container))
+	if (!SAME_LENGTH(m->n_process_pid, m->n_process_inner_pid, m->n_process_name, m->n_process_container) ||
+	    (m->n_process_service && m->n_process_service != m->n_process_pid))
 		return saved_damaged(r->error, "the columns of its processes differ in length");
 	for (size_t i = 0; i < m->n_process_pid && !err; i++) {
 		struct profile_process_info info = {
@@ -204,12 +205,15 @@ static int read_processes(struct reader *r)
 			.inner_pid = (int32_t)m->process_inner_pid[i],
 		};
 
-		if (m->process_name[i] >= r->nr_texts || m->process_container[i] >= r->nr_texts)
+		if (m->process_name[i] >= r->nr_texts || m->process_container[i] >= r->nr_texts ||
+		    (m->n_process_service && m->process_service[i] >= r->nr_texts))
 			return saved_damaged(r->error, "a process's text does not exist");
 		if (info.pid < 0 || info.inner_pid < 0)
 			return saved_damaged(r->error, "a process has an invalid PID");
 		info.name = text(r, m->process_name[i]);
 		info.container = text(r, m->process_container[i]);
+		if (m->n_process_service)
+			info.service = text(r, m->process_service[i]);
 		err = placed(r, profile_add_process(r->p, &info), i, "a process occurs twice");
 	}
 	return err;

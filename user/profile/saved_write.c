@@ -148,6 +148,22 @@ static int take_processes(const struct profile *p, Pybpf__SavedProfile *m)
 	return 0;
 }
 
+static int take_services(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	uint32_t count = profile_process_count(p);
+	bool any = false;
+
+	for (uint32_t i = 0; i < count; i++)
+		any |= profile_process_at(p, i)->service != 0;
+	if (!any)
+		return 0;
+	if (!COLUMN(m, process_service, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		m->process_service[i] = profile_process_at(p, i)->service;
+	return 0;
+}
+
 static int take_parents(const struct profile *p, Pybpf__SavedProfile *m)
 {
 	const struct profile_parents *all = profile_get_parents(p);
@@ -280,7 +296,7 @@ int profile_save(const struct profile *p, FILE *out)
 	pybpf__saved_profile__init(m);
 	m->roots = profile_wanted_roots(p);
 	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_columns(p, m) ?: take_stacks(p, m);
-	err = err ?: take_processes(p, m) ?: take_parents(p, m);
+	err = err ?: take_processes(p, m) ?: take_services(p, m) ?: take_parents(p, m);
 	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m) ?: take_origins(p, m);
 	if (!err) {
 		fprintf(out, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);

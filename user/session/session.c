@@ -67,6 +67,7 @@ static struct processes *new_processes(const struct session *s)
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,
 		.parents = s->options.parents,
+		.services = s->options.services,
 	};
 
 	return processes_new(&options, s->kernel, s->pysym);

@@ -93,11 +93,12 @@ struct session_options {
 	bool opcodes;           /* with SESSION_CPU: add the instruction that the last function executes */
 	bool python_only;       /* leave samples without Python frames out of the profile */
 	bool states; /* of SESSION_CPU: keep the time of threads by state (session/waits/states.h), if the kernel can */
-	bool rolling;        /* session_end_epoch takes the profile in parts: for a run without end */
-	bool containers;     /* record the container of each process */
-	bool parents;        /* record who started each process */
-	bool sources;        /* keep the source text of the files that samples are in most */
-	bool measure_kernel; /* have the kernel measure its programs' time */
+	bool rolling;    /* session_end_epoch takes the profile in parts: for a run without end */
+	bool containers; /* record the container of each process */
+	bool parents;    /* record who started each process */
+	const struct discovery_service_rules *services; /* with containers: record their services; NULL: none */
+	bool sources;                                   /* keep the source text of the files that samples are in most */
+	bool measure_kernel;                            /* have the kernel measure its programs' time */
 	bool full_filenames;
 	const struct profile_edit_texts *own_paths; /* files in these are the program's own, too; NULL: none */
 	enum pysym_line_mode lines;

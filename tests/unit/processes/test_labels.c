@@ -146,6 +146,41 @@ static void test_command_line_without_answer(void **state)
 	assert_string_equal(shown_name(FIRST), "python3.11 app.py");
 }
 
+static const char *shown_service(pid_t pid)
+{
+	return profile_string(profile, shown(pid)->service);
+}
+
+/* What is asked once for each process; a copy is asked for when its parent was not. */
+static void test_services(void **state)
+{
+	struct discovery_service_rules rules = {0};
+
+	(void)state;
+	machine.options.containers = true;
+	machine.options.services = &rules;
+	assert_int_equal(discovery_service_add_rule(&rules, "shop=web-*"), 0);
+	start_unseen(FIRST, &static_python);
+	process_of(FIRST)->otel = "checkout";
+	process_of(FIRST)->container = "web-1";
+	start_unseen(SECOND, &static_python);
+	process_of(SECOND)->otel = "payment";
+	process_of(SECOND)->container = "db";
+	process_of(SECOND)->container_err = -ETIMEDOUT;
+	follow_all();
+	assert_string_equal(shown_service(FIRST), "shop");
+	assert_string_equal(shown_service(SECOND), "payment");
+	for (int i = 0; i < 10; i++)
+		assert_string_equal(shown_service(FIRST), "shop");
+	assert_int_equal(machine.service_questions, 2);
+	/* Its container, which the rule means, is known later. */
+	process_of(SECOND)->container_err = 0;
+	process_of(SECOND)->container = "web-2";
+	run_for(0.3);
+	assert_string_equal(shown_service(SECOND), "shop");
+	discovery_service_free_rules(&rules);
+}
+
 /* A copy has its parent's labels, an exec keeps the container of the program before. */
 static void test_labels_are_handed_on(void **state)
 {
@@ -202,6 +237,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_services, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command_line_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_name_in_two_runtimes, setup, teardown),

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which service a process is a part of. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "discovery/service.h"
+
+static const char *unit_of(const char *cgroup)
+{
+	static struct discovery_service_own own;
+
+	own = (struct discovery_service_own){0};
+	discovery_service_read_cgroup(cgroup, &own);
+	return own.unit;
+}
+
+static void test_units(void **unused)
+{
+	(void)unused;
+	assert_string_equal(unit_of("0::/system.slice/web.service\n"), "web");
+	assert_string_equal(unit_of("0::/system.slice/web.service/workers\n"), "web");
+	assert_string_equal(unit_of("0::/user.slice/user-1000.slice/user@1000.service/app.slice/notes.service\n"),
+			    "notes");
+	assert_string_equal(unit_of("0::/user.slice/user-1000.slice/user@1000.service/session.slice\n"), "");
+	assert_string_equal(unit_of("0::/user.slice/user-0.slice/session-3.scope\n"), "");
+	assert_string_equal(unit_of("12:cpu,cpuacct:/\n1:name=systemd:/system.slice/old.service\n0::/\n"), "old");
+	assert_string_equal(unit_of("0::/\n"), "");
+	assert_string_equal(unit_of("0::/.service\n"), "");
+	assert_string_equal(unit_of(""), "");
+}
+
+#define ENVIRONMENT(text) text, sizeof(text)
+
+static const char *otel_of(const char *text, size_t size)
+{
+	static struct discovery_service_own own;
+
+	own = (struct discovery_service_own){0};
+	discovery_service_read_environment(text, size, &own);
+	return own.otel;
+}
+
+static void test_environments(void **unused)
+{
+	char wide[1000];
+
+	(void)unused;
+	assert_string_equal(otel_of(ENVIRONMENT("A=b\0OTEL_SERVICE_NAME=shop\0OTEL_SERVICE_NAME=other")), "shop");
+	assert_string_equal(otel_of(ENVIRONMENT("XOTEL_SERVICE_NAME=shop\0")), "");
+	assert_string_equal(otel_of(ENVIRONMENT("OTEL_SERVICE_NAME=\0A=b")), "");
+	assert_string_equal(otel_of("", 0), "");
+	/* Without an end, and longer than a name may be. */
+	assert_string_equal(otel_of("OTEL_SERVICE_NAME=shop", 20), "sh");
+	memset(wide, 'x', sizeof(wide));
+	memcpy(wide, "OTEL_SERVICE_NAME=", 18);
+	assert_int_equal(strlen(otel_of(wide, sizeof(wide))), DISCOVERY_SERVICE_MAX - 1);
+}
+
+static void test_order(void **unused)
+{
+	struct discovery_service_own own = {.otel = "otel", .unit = "unit"};
+	struct discovery_service_facts facts = {.own = &own, .container = "pod-7f9c/web", .program = "python3 app.py"};
+	struct discovery_service_rules rules = {0};
+
+	(void)unused;
+	assert_string_equal(discovery_find_service(&rules, &facts), "otel");
+	own.otel[0] = '\0';
+	assert_string_equal(discovery_find_service(&rules, &facts), "web");
+	facts.container = NULL;
+	assert_string_equal(discovery_find_service(&rules, &facts), "unit");
+	own.unit[0] = '\0';
+	assert_string_equal(discovery_find_service(&rules, &facts), "python3 app.py");
+	assert_int_equal(discovery_service_add_rule(&rules, "none=x*"), 0);
+	assert_int_equal(discovery_service_add_rule(&rules, "app=python3 app*"), 0);
+	assert_int_equal(discovery_service_add_rule(&rules, "later=*"), 0);
+	assert_string_equal(discovery_find_service(&rules, &facts), "app");
+	facts.program = "gunicorn";
+	facts.container = "pod-7f9c/x1";
+	assert_string_equal(discovery_find_service(&rules, &facts), "none");
+	facts.container = NULL;
+	assert_string_equal(discovery_find_service(&rules, &facts), "later");
+	discovery_service_free_rules(&rules);
+}
+
+static void test_rules(void **unused)
+{
+	static const char *const wrong[] = {"", "shop", "=x", "shop="};
+	struct discovery_service_rules rules = {0};
+	char wide[DISCOVERY_SERVICE_MAX + 10];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(discovery_service_add_rule(&rules, wrong[i]), -EINVAL);
+	memset(wide, 'x', sizeof(wide));
+	strcpy(wide + DISCOVERY_SERVICE_MAX, "=*");
+	assert_int_equal(discovery_service_add_rule(&rules, wide), -EINVAL);
+	assert_int_equal(discovery_service_add_rule(&rules, wide + 1), 0);
+	discovery_service_free_rules(&rules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_environments),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

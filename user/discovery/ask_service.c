@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads in a helper what a process itself says of its service. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/procfs.h"
+#include "container/cgroup.h"
+#include "discovery/service.h"
+
+/* Bytes of an environment that are read: what is behind them is not seen. */
+#define ENVIRONMENT_MAX (256 * 1024)
+/* Seconds that the helper gets. */
+#define PATIENCE_S 0.5
+
+void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own)
+{
+	static const char name[] = "OTEL_SERVICE_NAME=";
+	const size_t name_size = sizeof(name) - 1;
+	const char *end = text + size;
+
+	/* As getenv(3) does, the first one counts. */
+	while (text < end) {
+		size_t len = strnlen(text, (size_t)(end - text));
+
+		if (len > name_size && !memcmp(text, name, name_size)) {
+			snprintf(own->otel, sizeof(own->otel), "%.*s", (int)(len - name_size), text + name_size);
+			return;
+		}
+		text += len + 1;
+	}
+}
+
+/* Takes the unit that a path in a hierarchy ends in, at any depth. */
+static void read_path(const char *path, size_t size, struct discovery_service_own *own)
+{
+	static const char suffix[] = ".service";
+	const size_t suffix_size = sizeof(suffix) - 1;
+
+	for (size_t begin = 0; begin < size;) {
+		const char *part = path + begin, *slash = memchr(part, '/', size - begin);
+		size_t len = slash ? (size_t)(slash - part) : size - begin;
+
+		/* user@1000.service has all that its user runs. */
+		if (len > suffix_size && !memcmp(part + len - suffix_size, suffix, suffix_size) &&
+		    strncmp(part, "user@", 5))
+			snprintf(own->unit, sizeof(own->unit), "%.*s", (int)(len - suffix_size), part);
+		begin += len + 1;
+	}
+}
+
+void discovery_service_read_cgroup(const char *text, struct discovery_service_own *own)
+{
+	struct cgroup_line line;
+
+	while (!*own->unit && cgroup_next_line(&text, &line))
+		read_path(line.path, line.path_len, own);
+}
+
+int discovery_serve_service(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	struct discovery_service_own *own = answer;
+	char *text;
+	ssize_t len;
+	pid_t pid;
+
+	(void)state;
+	if (question_size != sizeof(pid))
+		return -EINVAL;
+	memcpy(&pid, question, sizeof(pid));
+	memset(own, 0, sizeof(*own));
+	*size = sizeof(*own);
+	text = malloc(ENVIRONMENT_MAX);
+	if (!text)
+		return -ENOMEM;
+	len = procfs_read_some(pid, "environ", text, ENVIRONMENT_MAX);
+	if (len > 0)
+		discovery_service_read_environment(text, (size_t)len, own);
+	free(text);
+	if (cgroup_read_text(pid, &text))
+		return 0;
+	discovery_service_read_cgroup(text, own);
+	free(text);
+	return 0;
+}
+
+int discovery_ask_service(pid_t pid, struct discovery_service_own *own)
+{
+	size_t size;
+	int err = helper_call(discovery_serve_service, (struct helper_subject){.pid = pid}, &pid, sizeof(pid), own,
+			      sizeof(*own), &size, PATIENCE_S);
+
+	if (!err && size != sizeof(*own))
+		err = -EPROTO;
+	if (err)
+		memset(own, 0, sizeof(*own));
+	own->otel[sizeof(own->otel) - 1] = own->unit[sizeof(own->unit) - 1] = '\0';
+	return err;
+}

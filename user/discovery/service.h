@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which service a process is a part of: one program of many processes, on many machines, whatever their PIDs. */
+#ifndef DISCOVERY_SERVICE_H
+#define DISCOVERY_SERVICE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "helper/helper.h"
+
+/* Bytes of a service's name, with its NUL; a longer one is cut. */
+#define DISCOVERY_SERVICE_MAX 128
+
+/* Processes whose program, container or systemd unit matches the glob are of this service. */
+struct discovery_service_rule {
+	char name[DISCOVERY_SERVICE_MAX];
+	const char *glob; /* not owned */
+};
+
+/* The first that matches counts. */
+struct discovery_service_rules {
+	struct discovery_service_rule *items;
+	size_t count, room;
+};
+
+/* Adds a rule "NAME=GLOB". Returns 0, -EINVAL for another text, or -ENOMEM. */
+int discovery_service_add_rule(struct discovery_service_rules *rules, const char *text);
+void discovery_service_free_rules(struct discovery_service_rules *rules);
+
+/* What a process itself says; "" where it says nothing. */
+struct discovery_service_own {
+	char otel[DISCOVERY_SERVICE_MAX]; /* OTEL_SERVICE_NAME of its environment */
+	char unit[DISCOVERY_SERVICE_MAX]; /* its systemd unit, without .service */
+};
+
+/* What is known of a process. */
+struct discovery_service_facts {
+	const struct discovery_service_own *own;
+	const char *container; /* NULL: none */
+	const char *program;
+};
+
+/*
+ * Returns the name of the service: that of the first rule that matches, else OTEL_SERVICE_NAME, else the container's
+ * (in Kubernetes without the pod's), else the unit's, else the program's. Valid as long as rules and facts are.
+ */
+const char *discovery_find_service(const struct discovery_service_rules *rules,
+				   const struct discovery_service_facts *facts);
+
+/* Reads it from an environment, size bytes of texts that end in NUL each. */
+void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own);
+/* Reads it from the text of /proc/PID/cgroup. */
+void discovery_service_read_cgroup(const char *text, struct discovery_service_own *own);
+
+/* Asks a helper what the process says. Returns 0, or negative errno with nothing said in *own. */
+int discovery_ask_service(pid_t pid, struct discovery_service_own *own);
+/* How a helper answers. */
+helper_service discovery_serve_service;
+
+#endif
