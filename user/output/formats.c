@@ -72,6 +72,15 @@ static const struct output_format formats[] = {
 		.write = output_pprof,
 	},
 	{
+		.name = "otlp",
+		.suffixes = ".otlp",
+		.help = "OpenTelemetry's profiles, as a collector takes them by HTTP",
+		.needs = OUTPUT_THREADS | OUTPUT_BINARY,
+		.by_expression = true,
+		.has_columns = true,
+		.write = output_otlp,
+	},
+	{
 		.name = "callgrind",
 		.suffixes = ".callgrind",
 		.help = "for kcachegrind and callgrind_annotate, in microseconds of CPU time",

@@ -82,6 +82,7 @@ int output_text_imports(const struct profile *p, const struct output_options *op
 int output_text_states(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pybpf(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pprof(const struct profile *p, const struct output_options *options, FILE *out);
+int output_otlp(const struct profile *p, const struct output_options *options, FILE *out);
 int output_callgrind(const struct profile *p, const struct output_options *options, FILE *out);
 int output_pstats(const struct profile *p, const struct output_options *options, FILE *out);
 int output_json(const struct profile *p, const struct output_options *options, FILE *out);
