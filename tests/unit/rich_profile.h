@@ -3,6 +3,7 @@
 #ifndef RICH_PROFILE_H
 #define RICH_PROFILE_H
 
+#include "profile/mappings.h"
 #include "profile/parents.h"
 #include "profiles.h"
 
@@ -40,6 +41,25 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 		place.column = (int32_t)draw(state, 200);
 		place.end_column = place.column + 1 + (int32_t)draw(state, 50);
 		profile_add_python(p, "spans", draw_text(state), &place);
+	}
+	for (int i = 0; i < 5; i++) {
+		char path[80];
+
+		snprintf(path, sizeof(path), "/lib/%s", draw_text(state));
+		profile_add_mapping(p, &(struct profile_mapping_info){
+					       .file = path + 5,
+					       .path = i ? path : "",
+					       .build_id = i % 2 ? "0123456789abcdef" : "",
+					       .start = 4096ull * i,
+					       .limit = 1ull << (20 + 8 * i),
+					       .offset = draw(state, 4096),
+				       });
+	}
+	for (int i = 0; i < 40; i++) {
+		struct profile_code code = {.mapping = (uint32_t)i % 6 - 1, .marks = draw(state, 5), .line = i % 4 - 1};
+
+		code.address = code.mapping == PROFILE_NONE ? 0 : 4096ull * code.mapping + draw(state, 1 << 20);
+		profile_add_code(p, "compiled", draw_text(state), &code);
 	}
 	for (int i = 0; i < 20; i++) {
 		char name[64];
@@ -141,6 +161,19 @@ static inline void assert_same_parents(const struct profile *a, const struct pro
 		assert_int_equal(profile_parents_of(of_a, i), profile_parents_of(of_b, i));
 }
 
+static inline void assert_same_mappings(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(profile_mapping_count(a), profile_mapping_count(b));
+	for (uint32_t i = 0; i < profile_mapping_count(a); i++) {
+		const struct profile_mapping *x = profile_mapping_at(a, i), *y = profile_mapping_at(b, i);
+
+		assert_same_text(a, x->file, b, y->file);
+		assert_same_text(a, x->build_id, b, y->build_id);
+		assert_same_text(a, x->path, b, y->path);
+		assert_true(x->start == y->start && x->limit == y->limit && x->offset == y->offset);
+	}
+}
+
 static inline void assert_same_rows(const struct profile *a, const struct profile *b)
 {
 	assert_int_equal(profile_frame_count(a), profile_frame_count(b));
@@ -157,6 +190,9 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_int_equal(x->kind, y->kind);
 		assert_same_text(a, x->state, b, y->state);
 		assert_int_equal(x->waker, y->waker);
+		assert_int_equal(x->mapping, y->mapping);
+		assert_int_equal(x->marks, y->marks);
+		assert_true(x->address == y->address);
 	}
 	assert_int_equal(profile_stack_count(a), profile_stack_count(b));
 	for (uint32_t i = 1; i < profile_stack_count(a); i++)
@@ -172,6 +208,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_same_text(a, x->service, b, y->service);
 	}
 	assert_same_parents(a, b);
+	assert_same_mappings(a, b);
 	assert_int_equal(profile_thread_count(a), profile_thread_count(b));
 	for (uint32_t i = 0; i < profile_thread_count(a); i++) {
 		const struct profile_thread *x = profile_thread_at(a, i), *y = profile_thread_at(b, i);

@@ -383,6 +383,7 @@ static void write_names(const struct native_named *named, uint32_t count, struct
 			out[i] = out[i - 1];
 		else
 			out[i].is_demangled = native_demangle(named[i].symbol, out[i].text, sizeof(out[i].text));
+		out[i].start = named[i].start;
 	}
 }
 

@@ -22,10 +22,11 @@ struct native_identity {
 };
 
 /* An executable mapping. */
+#define NATIVE_PATH_MAX 256
 struct native_mapped {
 	uint64_t start, end, offset;
 	struct native_identity file; /* inode 0: the kernel's own code, [vdso] */
-	char path[256];              /* its end, if it is longer */
+	char path[NATIVE_PATH_MAX];  /* its end, if it is longer */
 };
 
 /* Most mappings of an answer, the first ones. */
@@ -77,7 +78,8 @@ _Static_assert(sizeof(struct native_rows) <= HELPER_ANSWER_MAX, "an answer holds
 
 struct native_name {
 	char text[NATIVE_NAME_MAX]; /* as native_demangle() writes it; "" for a pc without a function */
-	uint8_t is_demangled;
+	uint8_t is_demangled;       /* it is of C++ or Rust */
+	uint64_t start;             /* first address of the function, as linked */
 };
 
 /* Most names of one question. */

@@ -119,6 +119,7 @@ static void try_names(const char *name, const struct elf_symbol *symbol, void *a
 		if (!is_better(named, name, size))
 			continue;
 		named->size = size;
+		named->start = symbol->value;
 		snprintf(named->symbol, sizeof(named->symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
 	}
 }

@@ -27,6 +27,7 @@ bool native_ranges_have(const struct native_ranges *ranges, uint64_t address);
 struct native_named {
 	uint64_t address;               /* as linked */
 	uint64_t size;                  /* of the function that was found; 0: none yet */
+	uint64_t start;                 /* its first address */
 	char symbol[NATIVE_SYMBOL_MAX]; /* its name as the linker knows it, which may be cut off there */
 };
 

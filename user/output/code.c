@@ -38,7 +38,7 @@ static bool is_extension(const char *file)
 
 enum output_code output_code_of(const struct profile *p, const struct profile_frame *frame)
 {
-	const char *file = profile_string(p, frame->file);
+	const char *file = profile_string(p, profile_library_of(p, frame));
 
 	switch ((enum profile_frame_kind)frame->kind) {
 	case PROFILE_PYTHON:

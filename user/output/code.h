@@ -14,8 +14,8 @@ enum output_code {
 	OUTPUT_CODE_NOTE, /* no function: a remark */
 };
 
-/* Returns the kind of a frame's code. Compiled code is told by its file's name, since profiles keep no folders of it.
- */
+/* Returns the kind of a frame's code. Compiled code is told by the name of its file, which is not always kept with its
+ * path. */
 enum output_code output_code_of(const struct profile *p, const struct profile_frame *frame);
 
 #endif

@@ -6,13 +6,51 @@
 
 #include "profile/edit_internal.h"
 #include "profile/idle.h"
+#include "profile/mappings.h"
 #include "profile/parents.h"
+
+/*
+ * Returns the mapping of compiled code in the copy. A build-id would say which file it is of, an address which
+ * function: with hidden names only the library is left, where the frame itself names its source.
+ */
+static uint32_t copy_mapping(struct edit *e, const struct profile_frame *frame)
+{
+	uint32_t library = profile_library_of(e->from, frame), added;
+	char *hidden;
+
+	if (!e->edit->anonymize)
+		return profile_copy_mapping(e->to, e->from, frame);
+	if (library == frame->file)
+		return PROFILE_NONE;
+	hidden = edit_hidden_path(e->edit, profile_string(e->from, library));
+	added = hidden ? profile_add_mapping(e->to, &(struct profile_mapping_info){hidden, "", "", 0, 0, 0})
+		       : PROFILE_NONE;
+	free(hidden);
+	return added;
+}
+
+static uint32_t add_code(struct edit *e, const struct profile_frame *frame, const char *name, const char *file)
+{
+	struct profile_code code = {
+		.mapping = copy_mapping(e, frame),
+		.marks = frame->marks,
+		.address = e->edit->anonymize ? 0 : frame->address,
+		.line = frame->line,
+	};
+	bool has_mapping = e->edit->anonymize ? profile_library_of(e->from, frame) != frame->file : frame->mapping != 0;
+
+	if (has_mapping && code.mapping == PROFILE_NONE)
+		return PROFILE_NONE;
+	return profile_add_code(e->to, name, file, &code);
+}
 
 /* Adds a frame that is no wait's. */
 static uint32_t add_frame(struct edit *e, const struct profile_frame *frame, const char *name, const char *file)
 {
 	struct profile_place place = profile_place_of(frame);
 
+	if (frame->kind == PROFILE_NATIVE)
+		return add_code(e, frame, name, file);
 	if (frame->kind != PROFILE_PYTHON)
 		return profile_add_frame(e->to, (enum profile_frame_kind)frame->kind, name, file, frame->line,
 					 frame->first_line);

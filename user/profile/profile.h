@@ -24,7 +24,9 @@ enum profile_frame_kind {
 	PROFILE_NOTE,   /* a remark in place of missing frames, e.g. those that were cut: its name is printed alone */
 	PROFILE_THREAD, /* the name of a thread without Python, in brackets; likewise */
 	PROFILE_KERNEL, /* a function of the kernel: its name, and _[k] behind it; it has no file */
-	PROFILE_NATIVE, /* a function of compiled code: its file is the library or program that has it */
+	/* A function of compiled code: its file is the library or program that has it, or, of one with a line, its
+	 * source. */
+	PROFILE_NATIVE,
 	PROFILE_FRAME_KINDS,
 };
 
@@ -37,6 +39,23 @@ struct profile_frame {
 	uint32_t kind;  /* enum profile_frame_kind */
 	uint32_t state; /* string: the state of a thread that waits, "network" for one; 0 (empty): it does not */
 	int32_t waker;  /* of a wait's note that names who ended it: its TID on the host; 0: it does not */
+	/* The place of compiled code, see struct profile_code; 0 in other frames. */
+	uint32_t mapping; /* 1 + index of the mapping that has it; 0: not known */
+	uint32_t marks;   /* bits of enum profile_code_mark */
+	uint64_t address; /* in the mapping, as linked; 0: not known, or those of several functions */
+};
+
+enum profile_code_mark {
+	PROFILE_CODE_NAMELESS = 1u << 0, /* no symbol names it: its name is made of its file and address */
+	PROFILE_CODE_INLINED = 1u << 1,  /* the compiler has put it into the function below it in the stack */
+};
+
+/* Where a function of compiled code is. */
+struct profile_code {
+	uint32_t mapping; /* index; PROFILE_NONE: not known */
+	uint32_t marks;
+	uint64_t address; /* of a function its first, of a line one of its instructions; 0: not known */
+	int32_t line;     /* PROFILE_NO_LINE: not known */
 };
 
 /* The note of stacks whose native frames are not all there. */
@@ -167,6 +186,8 @@ uint32_t profile_add_string(struct profile *p, const char *text);
 /* file: "": no file. */
 uint32_t profile_add_frame(struct profile *p, enum profile_frame_kind kind, const char *name, const char *file,
 			   int32_t line, int32_t first_line);
+/* Adds a function of compiled code. */
+uint32_t profile_add_code(struct profile *p, const char *name, const char *file, const struct profile_code *code);
 /* Adds the leaf of a stack that waits, a PROFILE_NOTE; state: not empty. waker: 0, or as in struct profile_frame. */
 uint32_t profile_add_wait(struct profile *p, const char *state, const char *name, int32_t waker);
 /* Where a function of Python is; as in struct profile_frame. */
@@ -177,7 +198,10 @@ struct profile_place {
 uint32_t profile_add_python(struct profile *p, const char *name, const char *file, const struct profile_place *place);
 /* Returns where a frame is. */
 struct profile_place profile_place_of(const struct profile_frame *frame);
-/* Adds a frame of another profile, in which it has that index, with other lines. */
+/*
+ * Adds a frame of another profile, in which it has that index, with other lines. Compiled code gets the library that
+ * has it, but no address, which differs from build to build.
+ */
 uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
 			      int32_t first_line);
 /* Adds the stack that has `frame` on top of `parent`. */
@@ -224,6 +248,13 @@ int profile_set_origin(struct profile *p, const char *file, enum profile_origin 
 /* Returns the origin of a string that is a file; PROFILE_OWN where it was never set. */
 enum profile_origin profile_origin_of(const struct profile *p, uint32_t file);
 
+struct profile_mappings;
+/* Returns the parts of files that functions of compiled code are in; others are added to them (profile/mappings.h). */
+struct profile_mappings *profile_mappings_of(struct profile *p);
+const struct profile_mappings *profile_get_mappings(const struct profile *p);
+/* Returns the string of the library or program that has a function of compiled code; 0 (the empty string): none. */
+uint32_t profile_library_of(const struct profile *p, const struct profile_frame *frame);
+
 const char *profile_string(const struct profile *p, uint32_t index);
 const struct profile_frame *profile_frame_at(const struct profile *p, uint32_t index);
 const struct profile_stack *profile_stack_at(const struct profile *p, uint32_t index);
@@ -264,6 +295,8 @@ bool profile_has_counts(const struct profile *p);
 bool profile_has_states(const struct profile *p);
 /* Returns whether a frame has the columns of its expression. */
 bool profile_has_columns(const struct profile *p);
+/* Returns whether a frame of compiled code has a mapping or marks. */
+bool profile_has_code_places(const struct profile *p);
 /* Returns whether a frame has a waker. */
 bool profile_has_wakers(const struct profile *p);
 /* Returns the string of the state that a stack's leaf has; 0 (the empty string): the thread runs. */

@@ -64,6 +64,15 @@ bool profile_has_columns(const struct profile *p)
 	return false;
 }
 
+bool profile_has_code_places(const struct profile *p)
+{
+	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
+		if (profile_frame_at(p, i)->mapping || profile_frame_at(p, i)->marks)
+			return true;
+	}
+	return false;
+}
+
 bool profile_has_wakers(const struct profile *p)
 {
 	for (uint32_t i = 0; i < profile_frame_count(p); i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/mappings.h"
 #include "profile/parents.h"
 #include "profile/saved_internal.h"
 #include "profile/saved.pb-c.h"
@@ -111,6 +112,53 @@ static bool may_have_expression(const Pybpf__SavedProfile *m, size_t i)
 	       end_column <= INT32_MAX && (lines > 1 || column < end_column);
 }
 
+static int read_mappings(struct reader *r)
+{
+	const Pybpf__SavedProfile *m = r->m;
+	int err = 0;
+
+	if (!SAME_LENGTH(m->n_mapping_file, m->n_mapping_build_id, m->n_mapping_path, m->n_mapping_start,
+			 m->n_mapping_limit, m->n_mapping_offset))
+		return saved_damaged(r->error, "the columns of its mappings differ in length");
+	for (size_t i = 0; i < m->n_mapping_file && !err; i++) {
+		struct profile_mapping_info info = {
+			.start = m->mapping_start[i], .limit = m->mapping_limit[i], .offset = m->mapping_offset[i]};
+
+		if (m->mapping_file[i] >= r->nr_texts || m->mapping_build_id[i] >= r->nr_texts ||
+		    m->mapping_path[i] >= r->nr_texts)
+			return saved_damaged(r->error, "a mapping's text does not exist");
+		if (info.limit < info.start)
+			return saved_damaged(r->error, "a mapping ends before it begins");
+		info.file = text(r, m->mapping_file[i]);
+		info.build_id = text(r, m->mapping_build_id[i]);
+		info.path = text(r, m->mapping_path[i]);
+		err = placed(r, profile_add_mapping(r->p, &info), i, "a mapping occurs twice");
+	}
+	return err;
+}
+
+static bool has_code(const Pybpf__SavedProfile *m, size_t i)
+{
+	return m->n_frame_mapping && (m->frame_mapping[i] || m->frame_address[i] || m->frame_marks[i]);
+}
+
+/* Returns whether the i-th frame of a file with mappings may have what it has of compiled code. */
+static bool may_have_code(const Pybpf__SavedProfile *m, size_t i)
+{
+	uint32_t mapping;
+	uint64_t address;
+
+	if (!has_code(m, i))
+		return true;
+	mapping = m->frame_mapping[i];
+	address = m->frame_address[i];
+	if (m->frame_kind[i] != PROFILE_NATIVE || m->frame_first_line[i] != PROFILE_NO_LINE ||
+	    mapping > m->n_mapping_file)
+		return false;
+	return !address ||
+	       (mapping && address >= m->mapping_start[mapping - 1] && address < m->mapping_limit[mapping - 1]);
+}
+
 static uint32_t add_frame(struct reader *r, size_t i)
 {
 	const Pybpf__SavedProfile *m = r->m;
@@ -119,6 +167,14 @@ static uint32_t add_frame(struct reader *r, size_t i)
 
 	if (m->n_frame_state && m->frame_state[i])
 		return profile_add_wait(r->p, text(r, m->frame_state[i]), name, (int32_t)waker_of(m, i));
+	if (has_code(m, i)) {
+		const struct profile_code code = {.mapping = m->frame_mapping[i] - 1, /* 0 - 1 is PROFILE_NONE */
+						  .marks = m->frame_marks[i],
+						  .address = m->frame_address[i],
+						  .line = m->frame_line[i]};
+
+		return profile_add_code(r->p, name, text(r, m->frame_file[i]), &code);
+	}
 	if (m->n_frame_lines && m->frame_lines[i]) {
 		place.end_line = m->frame_line[i] + (int32_t)(m->frame_lines[i] - 1);
 		place.column = (int32_t)m->frame_column[i];
@@ -138,7 +194,9 @@ static int read_frames(struct reader *r)
 	    (m->n_frame_state && m->n_frame_state != m->n_frame_name) ||
 	    (m->n_frame_waker && m->n_frame_waker != m->n_frame_name) ||
 	    !SAME_LENGTH(m->n_frame_lines, m->n_frame_column, m->n_frame_end_column) ||
-	    (m->n_frame_lines && m->n_frame_lines != m->n_frame_name))
+	    (m->n_frame_lines && m->n_frame_lines != m->n_frame_name) ||
+	    !SAME_LENGTH(m->n_frame_mapping, m->n_frame_address, m->n_frame_marks) ||
+	    (m->n_frame_mapping && m->n_frame_mapping != m->n_frame_name))
 		return saved_damaged(r->error, "the columns of its frames differ in length");
 	for (size_t i = 0; i < m->n_frame_name && !err; i++) {
 		if (m->frame_name[i] >= r->nr_texts || m->frame_file[i] >= r->nr_texts)
@@ -152,6 +210,8 @@ static int read_frames(struct reader *r)
 			return saved_damaged(r->error, "a frame has an invalid waker");
 		if (m->n_frame_lines && !may_have_expression(m, i))
 			return saved_damaged(r->error, "a frame has an invalid expression");
+		if (!may_have_code(m, i))
+			return saved_damaged(r->error, "a frame of compiled code has an invalid place");
 		err = placed(r, add_frame(r, i), i, "a frame occurs twice");
 	}
 	return err;
@@ -453,8 +513,9 @@ static void budget_free(void *data, void *block)
 
 static int read_all(struct reader *r)
 {
-	int err = read_texts(r) ?: read_measure(r) ?: read_frames(r) ?: read_stacks(r) ?: read_processes(r) ?: read_parents(r);
+	int err = read_texts(r) ?: read_measure(r) ?: read_mappings(r) ?: read_frames(r) ?: read_stacks(r);
 
+	err = err ?: read_processes(r) ?: read_parents(r);
 	return err ?: read_threads(r) ?: read_samples(r) ?: read_events(r) ?: read_account(r) ?: read_facts(r) ?:
 	       read_origins(r);
 }

@@ -8,6 +8,7 @@
 #include "profile/saved.h"
 #include "base/gzip.h"
 #include "base/proto_stream.h"
+#include "profile/mappings.h"
 #include "profile/parents.h"
 #include "profile/saved.pb-c.h"
 
@@ -71,6 +72,44 @@ static int take_columns(const struct profile *p, Pybpf__SavedProfile *m)
 		m->frame_lines[i] = frame->end_line ? (uint32_t)(frame->end_line - frame->line + 1) : 0;
 		m->frame_column[i] = (uint32_t)frame->column;
 		m->frame_end_column[i] = (uint32_t)frame->end_column;
+	}
+	return 0;
+}
+
+static int take_mappings(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	uint32_t count = profile_mapping_count(p);
+
+	if (!COLUMN(m, mapping_file, count) || !COLUMN(m, mapping_build_id, count) || !COLUMN(m, mapping_path, count) ||
+	    !COLUMN(m, mapping_start, count) || !COLUMN(m, mapping_limit, count) || !COLUMN(m, mapping_offset, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_mapping *mapping = profile_mapping_at(p, i);
+
+		m->mapping_file[i] = mapping->file;
+		m->mapping_build_id[i] = mapping->build_id;
+		m->mapping_path[i] = mapping->path;
+		m->mapping_start[i] = mapping->start;
+		m->mapping_limit[i] = mapping->limit;
+		m->mapping_offset[i] = mapping->offset;
+	}
+	return 0;
+}
+
+static int take_code(const struct profile *p, Pybpf__SavedProfile *m)
+{
+	uint32_t count = profile_frame_count(p);
+
+	if (!profile_has_code_places(p))
+		return 0;
+	if (!COLUMN(m, frame_mapping, count) || !COLUMN(m, frame_address, count) || !COLUMN(m, frame_marks, count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct profile_frame *frame = profile_frame_at(p, i);
+
+		m->frame_mapping[i] = frame->mapping;
+		m->frame_address[i] = frame->address;
+		m->frame_marks[i] = frame->marks;
 	}
 	return 0;
 }
@@ -295,8 +334,9 @@ int profile_save(const struct profile *p, FILE *out)
 		return -ENOMEM;
 	pybpf__saved_profile__init(m);
 	m->roots = profile_wanted_roots(p);
-	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_columns(p, m) ?: take_stacks(p, m);
-	err = err ?: take_processes(p, m) ?: take_services(p, m) ?: take_parents(p, m);
+	err = take_measure(p, m) ?: take_texts(p, m) ?: take_frames(p, m) ?: take_columns(p, m) ?: take_code(p, m);
+	err = err ?: take_mappings(p, m) ?: take_stacks(p, m) ?: take_processes(p, m) ?: take_services(p, m);
+	err = err ?: take_parents(p, m);
 	err = err ?: take_samples(p, m) ?: take_events(p, m) ?: take_run(p, m) ?: take_origins(p, m);
 	if (!err) {
 		fprintf(out, "%s%d\n", PROFILE_SAVED_MAGIC, PROFILE_SAVED_FORMAT);

@@ -8,10 +8,13 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "profile/mappings.h"
 #include "symbols/native_plumbing.h"
 
 /* Bytes of a frame's text: a name, or a file and an offset. */
 #define TEXT_MAX 512
+
+#define PAGE_BYTES 4096u
 
 enum naming {
 	NAMING_WANTED,
@@ -22,6 +25,7 @@ enum naming {
 struct instruction {
 	uint64_t frame; /* PYBPF_NATIVE_FRAME without marks */
 	char *name;     /* NULL: not known */
+	uint64_t start; /* first address of the function, as linked; 0: not known */
 	uint32_t in_profile;
 	uint8_t naming; /* enum naming */
 	bool is_plumbing;
@@ -29,11 +33,14 @@ struct instruction {
 };
 
 struct file {
-	char *name; /* without its folders */
+	char *path;       /* as it was mapped */
+	const char *name; /* in it, without its folders */
 	bool is_interpreter;
 	bool is_kernels; /* [vdso] */
 	bool is_c_library;
-	uint64_t base;
+	struct native_file about;
+	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */
+	uint32_t mappings[NATIVE_SEGMENTS_MAX];
 };
 
 struct native_frames {
@@ -64,7 +71,7 @@ void native_frames_free(struct native_frames *t)
 	for (uint32_t i = 0; i < t->instructions.count; i++)
 		free(((struct instruction *)intern_item(&t->instructions, i))->name);
 	for (uint32_t i = 0; i < t->nr_files; i++)
-		free(t->files[i].name);
+		free(t->files[i].path);
 	intern_free(&t->instructions);
 	free(t->files);
 	free(t);
@@ -82,10 +89,16 @@ static bool is_c_library(const char *name)
 	return false;
 }
 
+static void forget_mappings(struct file *file)
+{
+	for (uint32_t i = 0; i < NATIVE_SEGMENTS_MAX; i++)
+		file->mappings[i] = PROFILE_NONE;
+}
+
 uint32_t native_frames_add_file(struct native_frames *t, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	struct file *files = t->files;
+	struct file *files = t->files, *added;
+	const char *slash;
 
 	if (t->nr_files == t->room) {
 		uint32_t room = t->room ? 2 * t->room : 64;
@@ -96,20 +109,26 @@ uint32_t native_frames_add_file(struct native_frames *t, const char *path)
 		t->files = files;
 		t->room = room;
 	}
-	files[t->nr_files] = (struct file){.name = strdup(slash ? slash + 1 : path), .is_kernels = *path == '['};
-	files[t->nr_files].is_c_library = files[t->nr_files].name && is_c_library(files[t->nr_files].name);
-	return files[t->nr_files].name ? ++t->nr_files : 0;
+	added = &files[t->nr_files];
+	*added = (struct file){.path = strdup(path), .is_kernels = *path == '['};
+	if (!added->path)
+		return 0;
+	slash = strrchr(added->path, '/');
+	added->name = slash ? slash + 1 : added->path;
+	added->is_c_library = is_c_library(added->name);
+	forget_mappings(added);
+	return ++t->nr_files;
 }
 
-void native_frames_describe_file(struct native_frames *t, uint32_t file, bool is_interpreter, uint64_t base)
+void native_frames_describe_file(struct native_frames *t, uint32_t file, const struct native_file *about)
 {
 	if (!file || file > t->nr_files)
 		return;
-	t->files[file - 1].is_interpreter = is_interpreter;
-	t->files[file - 1].base = base;
+	t->files[file - 1].about = *about;
+	forget_mappings(&t->files[file - 1]);
 }
 
-static const struct file *file_of(const struct native_frames *t, uint64_t frame)
+static struct file *file_of(const struct native_frames *t, uint64_t frame)
 {
 	uint32_t number = PYBPF_NATIVE_FRAME_FILE(frame);
 
@@ -166,7 +185,7 @@ uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uin
 	return count;
 }
 
-void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name, bool is_demangled)
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
 {
 	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
 	uint32_t i = intern_find(&t->instructions, &frame);
@@ -180,9 +199,13 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
 		return;
 	one->naming = NAMING_DONE;
 	t->nr_wanted--;
-	if (*name)
-		one->name = strdup(name);
-	one->is_plumbing = one->name && !is_demangled && native_is_plumbing(one->name, of && of->is_interpreter);
+	if (!name || !*name->text)
+		return;
+	one->name = strdup(name->text);
+	one->start = name->start;
+	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
+	one->is_plumbing =
+		one->name && !name->is_demangled && native_is_plumbing(one->name, of && of->about.is_interpreter);
 }
 
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg)
@@ -193,6 +216,8 @@ void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_
 
 void native_frames_forget_profile(struct native_frames *t)
 {
+	for (uint32_t i = 0; i < t->nr_files; i++)
+		forget_mappings(&t->files[i]);
 	for (uint32_t i = 0; i < t->instructions.count; i++)
 		((struct instruction *)intern_item(&t->instructions, i))->in_profile = PROFILE_NONE;
 }
@@ -262,6 +287,12 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 	return want_names(t, out, last);
 }
 
+/* Returns the address of an instruction, as linked. */
+static uint64_t address_of(const struct file *file, const struct instruction *one)
+{
+	return file->about.base + PYBPF_NATIVE_FRAME_PC(one->frame);
+}
+
 static void write_text(const struct native_frames *t, const struct instruction *one, char text[TEXT_MAX])
 {
 	const struct file *file = file_of(t, one->frame);
@@ -270,26 +301,81 @@ static void write_text(const struct native_frames *t, const struct instruction *
 		snprintf(text, TEXT_MAX, "%s", one->name);
 	else if (!file)
 		snprintf(text, TEXT_MAX, "[unknown code]");
-	else if (file->is_interpreter)
+	else if (file->about.is_interpreter)
 		snprintf(text, TEXT_MAX, "[CPython]");
 	else if (file->is_kernels)
 		snprintf(text, TEXT_MAX, "%s", file->name);
 	else
-		snprintf(text, TEXT_MAX, "[%s+0x%" PRIx64 "]", file->name,
-			 file->base + PYBPF_NATIVE_FRAME_PC(one->frame));
+		snprintf(text, TEXT_MAX, "[%s+0x%" PRIx64 "]", file->name, address_of(file, one));
+}
+
+static uint32_t add_mapping(const struct file *file, const struct native_segment *segment, uint64_t vaddr,
+			    struct profile *profile)
+{
+	uint64_t in_page = vaddr & (PAGE_BYTES - 1);
+	char build_id[2 * NATIVE_BUILD_ID_MAX + 1] = "";
+
+	for (uint32_t i = 0; i < file->about.build_id_size; i++)
+		snprintf(build_id + 2 * (size_t)i, 3, "%02x", file->about.build_id[i]);
+	return profile_add_mapping(
+		profile,
+		&(struct profile_mapping_info){
+			.file = file->name,
+			.build_id = build_id,
+			.path = *file->path == '/' && strlen(file->path) < NATIVE_PATH_MAX - 1 ? file->path : "",
+			.start = vaddr - in_page,
+			.limit = (vaddr + segment->size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1),
+			.offset = segment->offset - in_page,
+		});
+}
+
+/* Finds the mapping that has the address. Returns 0, -ENOENT or -ENOMEM. */
+static int find_mapping(struct file *file, uint64_t address, struct profile *profile, uint32_t *mapping)
+{
+	for (uint32_t i = 0; i < file->about.nr_segments; i++) {
+		const struct native_segment *segment = &file->about.segments[i];
+		uint64_t vaddr = segment->offset - segment->delta + file->about.base;
+
+		if (address - vaddr >= segment->size || (vaddr ^ segment->offset) & (PAGE_BYTES - 1))
+			continue;
+		if (file->mappings[i] == PROFILE_NONE)
+			file->mappings[i] = add_mapping(file, segment, vaddr, profile);
+		*mapping = file->mappings[i];
+		return *mapping == PROFILE_NONE ? -ENOMEM : 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * Says where the function is: at its first address, since instructions of one function are one frame. Without a symbol,
+ * where its name says. The interpreter's functions are one frame then, which is at no address.
+ */
+static int place(struct file *file, const struct instruction *one, struct profile *profile, struct profile_code *code)
+{
+	uint64_t address = one->name ? one->start : address_of(file, one);
+	int err = find_mapping(file, address, profile, &code->mapping);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (one->name || !file->about.is_interpreter)
+		code->address = address;
+	return 0;
 }
 
 /* Returns the frame in the profile, or PROFILE_NONE. */
 static uint32_t add_to_profile(const struct native_frames *t, struct instruction *one, struct profile *profile)
 {
-	const struct file *file = file_of(t, one->frame);
+	struct file *file = file_of(t, one->frame);
+	struct profile_code code = {.mapping = PROFILE_NONE, .line = PROFILE_NO_LINE};
 	char text[TEXT_MAX];
 
 	if (one->in_profile != PROFILE_NONE)
 		return one->in_profile;
+	if (file && place(file, one, profile, &code))
+		return PROFILE_NONE;
+	code.marks = one->name ? 0 : PROFILE_CODE_NAMELESS;
 	write_text(t, one, text);
-	one->in_profile = profile_add_frame(profile, PROFILE_NATIVE, text, file && !file->is_kernels ? file->name : "",
-					    PROFILE_NO_LINE, PROFILE_NO_LINE);
+	one->in_profile = profile_add_code(profile, text, file && !file->is_kernels ? file->name : "", &code);
 	return one->in_profile;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "native/ask.h"
 #include "profile/profile.h"
 #include "pybpf.h"
 
@@ -22,19 +23,16 @@ void native_frames_free(struct native_frames *t);
 
 /* Adds a file, whose frames may come from now on. path: as it is mapped. Returns its number, or 0 without memory. */
 uint32_t native_frames_add_file(struct native_frames *t, const char *path);
-/* Says whether the file evaluates Python's frames, and of which address, as linked, pcs are counted from. */
-void native_frames_describe_file(struct native_frames *t, uint32_t file, bool is_interpreter, uint64_t base);
+/* Says what the file is: whether it evaluates Python's frames, where its code is, and from where pcs are counted. */
+void native_frames_describe_file(struct native_frames *t, uint32_t file, const struct native_file *about);
 
 /*
  * Instructions whose names were asked for and are not there: fills pcs with at most max of one file, in order, and
  * *file. Returns their number; 0: there are none.
  */
 uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
-/*
- * Gives a name to an instruction; "" for one that has none. is_demangled: it is of C++ or Rust, which the interpreter
- * and the begin of a program are not, even where such a function is called main or clone.
- */
-void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const char *name, bool is_demangled);
+/* Gives a name to an instruction; NULL, or an empty one, for one that has none. */
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name);
 
 /*
  * Called when the search for a process's native frames has ended where a mapping or a table was missing, or, with its

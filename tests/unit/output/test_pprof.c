@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "output/formats/pprof.pb-c.h"
+#include "profile/mappings.h"
 #include "profiles_hostile.h"
 
 static Pprof__Profile *read_back(const struct profile *p)
@@ -377,6 +378,76 @@ static void test_mappings(void **unused)
 	profile_free(p);
 }
 
+static uint32_t on_code(struct profile *p, uint32_t stack, const char *name, struct profile_code code)
+{
+	return profile_add_stack(p, stack, profile_add_code(p, name, code.line < 0 ? "libz.so.1" : "match.h", &code));
+}
+
+/* Build-ids and addresses; without a symbol no function, which readers find out by them. */
+static void test_addresses(void **unused)
+{
+	const struct profile_mapping_info info = {"libz.so.1", "c0ffee", "/lib/libz.so.1", 0x2000, 0x9000, 0x1000};
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), mapping = profile_add_mapping(p, &info);
+	Pprof__Profile *got;
+
+	(void)unused;
+	take_in(p,
+		on_code(p, PROFILE_ROOT, "[libz.so.1+0x2345]",
+			(struct profile_code){mapping, PROFILE_CODE_NAMELESS, 0x2345, PROFILE_NO_LINE}),
+		owner, 1);
+	take_in(p, on_code(p, PROFILE_ROOT, "deflate", (struct profile_code){mapping, 0, 0x3456, PROFILE_NO_LINE}),
+		owner, 2);
+	got = read_back(p);
+	assert_int_equal(got->n_mapping, 2);
+	assert_string_equal(text(got, got->mapping[1]->filename), "/lib/libz.so.1");
+	assert_string_equal(text(got, got->mapping[1]->build_id), "c0ffee");
+	assert_int_equal(got->mapping[1]->memory_start, 0x2000);
+	assert_int_equal(got->mapping[1]->memory_limit, 0x9000);
+	assert_int_equal(got->mapping[1]->file_offset, 0x1000);
+	assert_false(got->mapping[1]->has_functions);
+	assert_int_equal(got->n_location, 2);
+	assert_int_equal(got->location[0]->address, 0x2345);
+	assert_int_equal(got->location[0]->n_line, 0);
+	assert_int_equal(got->location[1]->address, 0x3456);
+	assert_int_equal(got->location[1]->n_line, 1);
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
+/* Inlined functions are at the place of the one that they are in; at another address they are in another one. */
+static void test_inlined(void **unused)
+{
+	const struct profile_mapping_info info = {"libz.so.1", "c0ffee", "/lib/libz.so.1", 0x2000, 0x9000, 0x1000};
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), mapping = profile_add_mapping(p, &info), outer;
+	const Pprof__Location *location;
+	Pprof__Profile *got;
+
+	(void)unused;
+	outer = on_code(p, PROFILE_ROOT, "deflate", (struct profile_code){mapping, 0, 0x2345, 10});
+	take_in(p,
+		on_code(p, on_code(p, outer, "match", (struct profile_code){mapping, PROFILE_CODE_INLINED, 0x2345, 20}),
+			"longest", (struct profile_code){mapping, PROFILE_CODE_INLINED, 0x2345, 30}),
+		owner, 1);
+	take_in(p, outer, owner, 2);
+	take_in(p, on_code(p, outer, "match", (struct profile_code){mapping, PROFILE_CODE_INLINED, 0x2400, 20}), owner,
+		4);
+	got = read_back(p);
+	assert_int_equal(got->sample[0]->n_location_id, 1);
+	location = got->location[got->sample[0]->location_id[0] - 1];
+	assert_int_equal(location->n_line, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(location->line[i]->line, 30 - 10 * i);
+	assert_int_equal(location->address, 0x2345);
+	assert_int_equal(got->sample[1]->n_location_id, 1);
+	assert_int_equal(got->location[got->sample[1]->location_id[0] - 1]->n_line, 1);
+	assert_int_equal(got->sample[2]->n_location_id, 2);
+	assert_true(got->mapping[1]->has_inline_frames && got->mapping[1]->has_line_numbers);
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,7 +455,8 @@ int main(void)
 		cmocka_unit_test(test_other_measures), cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_waits),          cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_many_samples),   cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_columns),        cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_inlined),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

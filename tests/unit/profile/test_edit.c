@@ -541,6 +541,48 @@ static void test_anonymized(void **unused)
 	profile_free(p);
 }
 
+/* Compiled code stays where it is; with hidden names nothing says which file it was. */
+static void test_places_of_compiled_code(void **unused)
+{
+	const struct profile_mapping_info info = {"libz.so.1", "c0ffee", "/usr/lib/libz.so.1", 0x2000, 0x9000, 0x1000};
+	struct profile *p = new_profile(), *to, *twice = new_profile();
+	struct profile_edit edit = {.no_sources = false};
+	struct profile_code code = {.address = 0x2345, .line = PROFILE_NO_LINE};
+	const struct profile_frame *frame;
+	struct error error;
+
+	(void)unused;
+	code.mapping = profile_add_mapping(p, &info);
+	take_in(p, profile_add_stack(p, PROFILE_ROOT, profile_add_code(p, "deflate", "libz.so.1", &code)),
+		process(p, 1, "x"), 1);
+	code.line = 30;
+	code.marks = PROFILE_CODE_INLINED;
+	take_in(p, profile_add_stack(p, PROFILE_ROOT, profile_add_code(p, "longest_match", "deflate.c", &code)), 0, 2);
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
+	to = edited(p, &edit);
+	assert_same_rows(p, to);
+	profile_free(to);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(profile_edit_add(twice, p, &edit, &error), 0);
+	assert_int_equal(profile_frame_count(twice), 2);
+	assert_int_equal(profile_frame_at(twice, 1)->address, 0x2345);
+	assert_int_equal(profile_mapping_count(twice), 1);
+	assert_string_equal(profile_string(twice, profile_mapping_at(twice, 0)->build_id), "c0ffee");
+	profile_free(twice);
+	edit = (struct profile_edit){.anonymize = true};
+	assert_int_equal(profile_edit_check(&edit, &error), 0);
+	to = edited(p, &edit);
+	frame = profile_frame_at(to, 0);
+	assert_true(!frame->mapping && !frame->address);
+	frame = profile_frame_at(to, 1);
+	assert_true(frame->mapping && !frame->address && frame->marks == PROFILE_CODE_INLINED);
+	assert_int_equal(profile_library_of(to, frame), profile_frame_at(to, 0)->file);
+	for (uint32_t i = 0; i < profile_string_count(to); i++)
+		assert_null(strstr(profile_string(to, i), "libz") ?: strstr(profile_string(to, i), "c0ffee"));
+	profile_free(to);
+	profile_free(p);
+}
+
 /* The parts of names and paths that tell nothing stay. */
 static void test_hidden_names(void **unused)
 {
@@ -735,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_not_to_be_merged),
 		cmocka_unit_test(test_anonymized),
+		cmocka_unit_test(test_places_of_compiled_code),
 		cmocka_unit_test(test_hidden_names),
 		cmocka_unit_test(test_hidden_notes),
 		cmocka_unit_test(test_waits),

@@ -266,6 +266,8 @@ struct rows {
 	uint32_t origin_file[2], origin[2];
 	uint32_t parent[1], above[2], parent_pid[2], parent_inner[2], parent_name[2], parent_container[2], ended[2];
 	int32_t line[2], first_line[2], frame[3], stack[2];
+	uint32_t mapping_file[2], build_id[2], path[2], mapping[2], marks[2];
+	uint64_t start[2], limit[2], offset[2], address[2];
 	uint32_t state[2], lines[2], column[2], end_column[2];
 	uint64_t value[2], count[2], told[2];
 	int64_t time[2];
@@ -561,6 +563,67 @@ static void test_expressions(void **unused)
 	      "frames differ in length");
 }
 
+/* Makes the second frame one of compiled code. */
+static void code_rows(struct rows *r)
+{
+	r->kind[1] = PROFILE_NATIVE;
+	r->first_line[1] = -1;
+	r->mapping_file[0] = r->path[1] = 1;
+	r->build_id[1] = 2;
+	r->start[0] = 0x1000;
+	r->limit[0] = 0x3000;
+	r->mapping[1] = 1;
+	r->address[1] = 0x2fff;
+	r->marks[1] = PROFILE_CODE_INLINED | 1u << 31; /* of a version to come */
+	SET(r, mapping_file, mapping_file);
+	SET(r, mapping_build_id, build_id);
+	SET(r, mapping_path, path);
+	SET(r, mapping_start, start);
+	SET(r, mapping_limit, limit);
+	SET(r, mapping_offset, offset);
+	SET(r, frame_mapping, mapping);
+	SET(r, frame_address, address);
+	SET(r, frame_marks, marks);
+}
+
+static void test_compiled_code(void **unused)
+{
+	struct rows rows, *r = &rows;
+	struct profile *p;
+	struct error error;
+
+	(void)unused;
+	right(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_false(profile_has_code_places(p));
+	profile_free(p);
+	code_rows(r);
+	assert_int_equal(load_rows(r, &p, &error), 0);
+	assert_true(profile_has_code_places(p));
+	assert_int_equal(profile_frame_at(p, 1)->mapping, 1);
+	assert_int_equal(profile_frame_at(p, 1)->marks, PROFILE_CODE_INLINED | 1u << 31);
+	assert_int_equal(profile_frame_at(p, 1)->address, 0x2fff);
+	assert_int_equal(profile_frame_at(p, 0)->mapping, 0);
+	assert_string_equal(profile_string(p, profile_library_of(p, profile_frame_at(p, 1))), "a");
+	profile_free(p);
+	right(r);
+#define WRONG_CODE(change, words) WRONG((code_rows(r), change), words)
+	WRONG_CODE(r->address[1] = 0x3000, "an invalid place");
+	WRONG_CODE(r->address[1] = 0xfff, "an invalid place");
+	WRONG_CODE(r->mapping[1] = 0, "an invalid place");
+	WRONG_CODE(r->mapping[1] = 3, "an invalid place");
+	WRONG_CODE(r->mapping[0] = 1, "an invalid place");
+	WRONG_CODE(r->marks[0] = 1, "an invalid place");
+	WRONG_CODE(r->first_line[1] = 1, "an invalid place");
+	WRONG_CODE(r->limit[0] = 0xfff, "a mapping ends before it begins");
+	WRONG_CODE(r->build_id[0] = 4, "a mapping's text does not exist");
+	WRONG_CODE((r->build_id[1] = 0, r->mapping_file[1] = 1, r->start[1] = 0x1000, r->limit[1] = 0x3000),
+		   "a mapping occurs twice");
+	WRONG_CODE(r->m.n_mapping_offset = 1, "mappings differ in length");
+	WRONG_CODE(r->m.n_frame_marks = 1, "frames differ in length");
+	WRONG_CODE(r->m.n_frame_mapping = r->m.n_frame_address = r->m.n_frame_marks = 1, "frames differ in length");
+}
+
 static void test_wrong_tables(void **unused)
 {
 	struct rows rows, *r = &rows;
@@ -711,9 +774,9 @@ int main(void)
 		cmocka_unit_test(test_bomb),           cmocka_unit_test(test_unknown_fields),
 		cmocka_unit_test(test_rows_are_right), cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_expressions),    cmocka_unit_test(test_parents),
-		cmocka_unit_test(test_wrong_tables),   cmocka_unit_test(test_wrong_values),
-		cmocka_unit_test(test_deepest),        cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_compiled_code),  cmocka_unit_test(test_wrong_tables),
+		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_deepest),
+		cmocka_unit_test(test_paths),          cmocka_unit_test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

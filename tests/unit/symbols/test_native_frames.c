@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "profiles.h"
+#include "profile/mappings.h"
 #include "symbols/native_frames.h"
 #include "symbols/native_plumbing.h"
 
@@ -21,6 +22,15 @@ struct world {
 	struct profile *profile;
 };
 
+/* Its code is linked at 0x4000, and at 0x1000 in the file. */
+static const struct native_file extension = {
+	.build_id = {0xab, 0xcd, 0x01},
+	.build_id_size = 3,
+	.base = 0x4000,
+	.nr_segments = 1,
+	.segments = {{.offset = 0x1000, .size = 0x1f00, .delta = 0x1000}},
+};
+
 static struct world new_world(bool all)
 {
 	struct world w = {.native = native_frames_new(all), .profile = new_profile()};
@@ -28,8 +38,8 @@ static struct world new_world(bool all)
 	assert_int_equal(native_frames_add_file(w.native, "/usr/lib/libpython3.12.so.1.0"), LIBPYTHON);
 	assert_int_equal(native_frames_add_file(w.native, "/opt/app/ext.so"), EXTENSION);
 	assert_int_equal(native_frames_add_file(w.native, "/lib/libc.so.6"), LIBC);
-	native_frames_describe_file(w.native, LIBPYTHON, true, 0x1000);
-	native_frames_describe_file(w.native, EXTENSION, false, 0x4000);
+	native_frames_describe_file(w.native, LIBPYTHON, &(struct native_file){.is_interpreter = 1, .base = 0x1000});
+	native_frames_describe_file(w.native, EXTENSION, &extension);
 	return w;
 }
 
@@ -46,14 +56,14 @@ static void name_all(struct world *w)
 
 	while ((count = native_frames_wanted(w->native, &file, pcs, MOST))) {
 		for (uint32_t i = 0; i < count; i++) {
-			char name[32] = "";
+			struct native_name name = {.start = extension.base + pcs[i] / 256 * 256};
 
 			assert_true(!i || pcs[i] > pcs[i - 1]);
 			if (file == EXTENSION)
-				snprintf(name, sizeof(name), "ext_%u", pcs[i]);
+				snprintf(name.text, sizeof(name.text), "ext_%u", pcs[i]);
 			else if (file == LIBPYTHON)
-				snprintf(name, sizeof(name), "%s_%u", pcs[i] < 100 ? "slot" : "py", pcs[i]);
-			native_frames_set_name(w->native, file, pcs[i], name, false);
+				snprintf(name.text, sizeof(name.text), "%s_%u", pcs[i] < 100 ? "slot" : "py", pcs[i]);
+			native_frames_set_name(w->native, file, pcs[i], &name);
 		}
 	}
 }
@@ -208,6 +218,48 @@ static void test_without_names(void **state)
 	free_world(&w);
 }
 
+static const struct profile_frame *leaf_of(const struct world *w, uint32_t stack)
+{
+	return profile_frame_at(w->profile, profile_stack_at(w->profile, stack)->frame);
+}
+
+/* A function is at its first address, wherever in it the instruction was; one without a symbol where its name says. */
+static void test_places(void **state)
+{
+	static const uint64_t frames[] = {EXT(0x1eff), EXT(0x340), EXT(0x310), CLIB(0x20), CPY(300)};
+	static const uint64_t starts[] = {0, 0x4300, 0x4300, 0, 0};
+	const struct pybpf_stack_event event = {.nr_native = COUNT(frames), .native_end = PYBPF_NATIVE_END_WHOLE};
+	struct world w = new_world(true);
+	const struct profile_mapping *mapping;
+	struct native_stack native;
+	uint32_t stack = PROFILE_ROOT;
+
+	(void)state;
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), -ENOENT);
+	for (size_t i = 1; i < 3; i++) {
+		const struct native_name name = {.text = "f", .start = starts[i]};
+
+		native_frames_set_name(w.native, EXTENSION, PYBPF_NATIVE_FRAME_PC(frames[i]), &name);
+	}
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, true, &native), 0);
+	assert_int_equal(native_frames_push_rest(w.native, &native, w.profile, &stack), 0);
+	assert_int_equal(leaf_of(&w, stack)->address, 0x5eff);
+	assert_int_equal(leaf_of(&w, stack)->marks, PROFILE_CODE_NAMELESS);
+	stack = profile_stack_at(w.profile, stack)->parent;
+	assert_int_equal(leaf_of(&w, stack)->address, 0x4300);
+	assert_int_equal(leaf_of(&w, stack)->marks, 0);
+	assert_ptr_equal(leaf_of(&w, stack), leaf_of(&w, profile_stack_at(w.profile, stack)->parent));
+	mapping = profile_mapping_at(w.profile, leaf_of(&w, stack)->mapping - 1);
+	assert_int_equal(profile_mapping_count(w.profile), 1);
+	assert_string_equal(profile_string(w.profile, mapping->path), "/opt/app/ext.so");
+	assert_string_equal(profile_string(w.profile, mapping->build_id), "abcd01");
+	assert_true(mapping->start == 0x4000 && mapping->limit == 0x6000 && mapping->offset == 0x1000);
+	/* Where the code of the others is was not said. */
+	stack = profile_stack_at(w.profile, profile_stack_at(w.profile, stack)->parent)->parent;
+	assert_true(!leaf_of(&w, stack)->mapping && !leaf_of(&w, stack)->address);
+	free_world(&w);
+}
+
 struct gaps {
 	int of_process, of_file;
 };
@@ -271,9 +323,13 @@ static void test_demangled_names_are_no_plumbing(void **state)
 
 	(void)state;
 	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), -ENOENT);
-	for (size_t i = 0; i < COUNT(frames); i++)
+	for (size_t i = 0; i < COUNT(frames); i++) {
+		struct native_name name = {.is_demangled = i < 2};
+
+		snprintf(name.text, sizeof(name.text), "%s", names[i]);
 		native_frames_set_name(w.native, PYBPF_NATIVE_FRAME_FILE(frames[i]), PYBPF_NATIVE_FRAME_PC(frames[i]),
-				       names[i], i < 2);
+				       &name);
+	}
 	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), 0);
 	assert_int_equal(native_frames_push_rest(w.native, &native, w.profile, &stack), 0);
 	for (size_t i = 0; i < 2; i++) {
@@ -296,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_a_search_that_did_not_end),
 		cmocka_unit_test(test_without_python),
 		cmocka_unit_test(test_without_names),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_gaps_are_told),
 		cmocka_unit_test(test_plumbing),
 		cmocka_unit_test(test_demangled_names_are_no_plumbing),

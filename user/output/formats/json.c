@@ -21,12 +21,14 @@
  *	            "line": that was executed, or null,
  *	            "first_line": of the function, or null,
  *	            "end_line", "column", "end_column": only where they were recorded: where the expression that was
- *executed ends and begins, in bytes of its lines from 0, end_column being behind its last byte, "state": only of the
- *leaf of a stack that waits: the thread's state, such as "network"}] stacks      [{"parent": index of the stack below,
- *or null, "frame": index of its leaf}]; a parent comes first samples     [{"stack": index, "process": index, "thread":
- *index or null, "value", "count": only where values are time: how many waits, or CPU samples, took it}], each different
- *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
- *	            the value of a wait is its length in microseconds
+ *	            executed ends and begins, in bytes of its lines from 0, end_column being behind its last byte,
+ *	            "state": only of the leaf of a stack that waits: the thread's state, such as "network",
+ *	            "library", "build_id", "address", "inlined": only of compiled code whose place is known: the file
+ *that has it, hexadecimal digits or null, as linked, whether it is inlined into the function below it}] stacks
+ *[{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first samples [{"stack":
+ *index, "process": index, "thread": index or null, "value", "count": only where values are time: how many waits, or CPU
+ *samples, took it}], each different events      [[nanoseconds since the run began, index of a sample, value]], by time;
+ *only where times were kept; the value of a wait is its length in microseconds
  *
  * The first line of jsonl is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line
  * is a sample, complete without the other lines:
@@ -38,6 +40,7 @@
  */
 #include "base/json.h"
 #include "output/output.h"
+#include "profile/mappings.h"
 #include "output/formats/path.h"
 
 #include <errno.h>
@@ -166,6 +169,17 @@ static void begin_thread(struct writer *w, const char *key, uint32_t index)
 	json_string(&w->json, "name", profile_string(w->profile, thread->name));
 }
 
+static void write_place(struct writer *w, const struct profile_frame *frame)
+{
+	const struct profile_mapping *mapping = profile_mapping_at(w->profile, frame->mapping - 1);
+
+	json_string(&w->json, "library", profile_string(w->profile, mapping->file));
+	write_string_or_null(&w->json, "build_id", profile_string(w->profile, mapping->build_id));
+	if (frame->address)
+		json_uint(&w->json, "address", frame->address);
+	json_bool(&w->json, "inlined", frame->marks & PROFILE_CODE_INLINED);
+}
+
 static void write_frame(struct writer *w, uint32_t index)
 {
 	const struct profile_frame *frame = profile_frame_at(w->profile, index);
@@ -183,6 +197,8 @@ static void write_frame(struct writer *w, uint32_t index)
 	}
 	if (frame->state)
 		json_string(&w->json, "state", profile_string(w->profile, frame->state));
+	if (frame->mapping)
+		write_place(w, frame);
 	json_end_object(&w->json);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pprof's protobuf, compressed. A location is a frame (function, line and column); a function is identified by its
- * first line and its file. The file of compiled code is a mapping, without addresses, which a profile does not keep,
- * and with the names that it has: readers do not look for others. Process, thread and container are labels (`go tool
+ * pprof's protobuf, compressed. A location is a frame (function, line and column), of compiled code with those that are
+ * inlined into it; a function is identified by its first line and its file. An executable segment of a file of compiled
+ * code is a mapping, as if the file was mapped where it is linked, with its build-id. A function without a symbol is a
+ * location that has an address and no function, and then its mapping says that it has no functions: so readers look for
+ * the symbols, where they have them. Process, thread and container are labels (`go tool
  * pprof -tagfocus`, `-tagroot`), which keep samples apart, and not frames. Values are samples, and also CPU time if the
  * CPU time per sample is known. Where values are time and have counts, there are three: CPU samples, waits, and the
  * time of both.
@@ -21,6 +23,7 @@
 #include "output/formats/path.h"
 #include "output/formats/pprof.pb-c.h"
 #include "profile/groups.h"
+#include "profile/mappings.h"
 #include "base/gzip.h"
 #include "base/proto_stream.h"
 #include "base/text.h"
@@ -48,17 +51,32 @@ static const char *const label_keys[NR_LABELS] = {
 	[LABEL_STATE] = "state",
 };
 
+/* A file of compiled code, or the part of it that is known. */
+struct mapping {
+	struct mapping_key {
+		uint32_t mapping; /* as in struct profile_frame */
+		uint32_t file;    /* string, where that is 0 */
+	} key;
+	bool has_nameless, lacks_lines, has_inlined;
+};
+
+struct location {
+	uint32_t frame;
+	uint32_t outer; /* ID of the location that it is inlined into; 0: none */
+};
+
 struct writer {
 	const struct profile *profile;
 	struct proto_stream out;
 	struct profile_groups functions;
-	struct intern texts; /* char *, owned: the string_table */
-	int64_t *of_string;  /* index in texts by the profile's string; 0: not added yet */
-	uint32_t *mappings;  /* ID of the mapping by the profile's string that is a file of compiled code; 0: none */
+	struct intern texts;     /* char *, owned: the string_table */
+	int64_t *of_string;      /* index in texts by the profile's string; 0: not added yet */
+	struct intern mappings;  /* struct mapping */
+	struct intern locations; /* struct location */
 	int64_t label_keys[NR_LABELS];
 	struct output_path path;
-	uint64_t *locations;   /* of one sample */
-	size_t locations_room; /* in locations */
+	uint64_t *stack;   /* IDs of locations, of one sample */
+	size_t stack_room; /* in stack */
 	struct profile_measure measure;
 	bool counted, states; /* samples have counts, and states */
 	bool no_memory;       /* memory ran out: the output is not valid */
@@ -195,43 +213,91 @@ static void write_comments(struct writer *w)
 		write_comment(w, text_of(w, "No sample has Python frames."));
 }
 
-/* lines: its functions have lines, in files of their own. */
-static void write_mapping(struct writer *w, uint32_t id, int64_t filename, bool lines)
+static void emit_mapping(struct writer *w, Pprof__Mapping *mapping)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings = &mapping;
 
-	mapping.id = id;
-	mapping.filename = filename;
-	mapping.has_functions = true;
-	mapping.has_filenames = mapping.has_line_numbers = lines;
-	part.mapping = &mappings;
+	part.mapping = &mapping;
 	part.n_mapping = 1;
 	emit(w, &part);
+}
+
+static struct mapping_key key_of(const struct profile_frame *frame)
+{
+	return (struct mapping_key){frame->mapping, frame->mapping ? 0 : frame->file};
 }
 
 /* Returns the mapping of a frame's location; 0: code that is in no file. */
 static uint32_t mapping_of(const struct writer *w, const struct profile_frame *frame)
 {
-	return frame->kind == PROFILE_NATIVE ? w->mappings[frame->file] : PYTHON_MAPPING;
+	const struct mapping wanted = {.key = key_of(frame)};
+
+	if (frame->kind != PROFILE_NATIVE)
+		return PYTHON_MAPPING;
+	if (!frame->mapping && !frame->file)
+		return 0;
+	return PYTHON_MAPPING + 1 + intern_find(&w->mappings, &wanted);
+}
+
+/* Returns whether a reader is to find out the function by its address. */
+static bool is_nameless(const struct profile_frame *frame)
+{
+	return frame->marks & PROFILE_CODE_NAMELESS && frame->mapping && frame->address;
+}
+
+static int find_mappings(struct writer *w)
+{
+	for (uint32_t i = 0; i < profile_frame_count(w->profile); i++) {
+		const struct profile_frame *frame = profile_frame_at(w->profile, i);
+		const struct mapping fresh = {.key = key_of(frame)};
+		struct mapping *mapping;
+		uint32_t at;
+
+		if (frame->kind != PROFILE_NATIVE || (!frame->mapping && !frame->file))
+			continue;
+		at = intern_add(&w->mappings, &fresh, &(bool){false});
+		if (at == INTERN_NONE)
+			return -ENOMEM;
+		mapping = intern_item(&w->mappings, at);
+		mapping->has_nameless |= is_nameless(frame);
+		mapping->lacks_lines |= frame->line == PROFILE_NO_LINE;
+		mapping->has_inlined |= (frame->marks & PROFILE_CODE_INLINED) != 0;
+	}
+	return 0;
+}
+
+static void write_mapping(struct writer *w, uint32_t id, const struct mapping *mapping)
+{
+	Pprof__Mapping out = PPROF__MAPPING__INIT;
+
+	out.id = id;
+	out.filename = string_of(w, mapping->key.file);
+	if (mapping->key.mapping) {
+		const struct profile_mapping *known = profile_mapping_at(w->profile, mapping->key.mapping - 1);
+
+		out.filename = string_of(w, known->path ? known->path : known->file);
+		out.build_id = string_of(w, known->build_id);
+		out.memory_start = known->start;
+		out.memory_limit = known->limit;
+		out.file_offset = known->offset;
+	}
+	out.has_functions = !mapping->has_nameless;
+	out.has_filenames = out.has_line_numbers = !mapping->has_nameless && !mapping->lacks_lines;
+	out.has_inline_frames = mapping->has_inlined && out.has_functions;
+	emit_mapping(w, &out);
 }
 
 static void write_mappings(struct writer *w)
 {
-	uint32_t last = PYTHON_MAPPING;
+	Pprof__Mapping python = PPROF__MAPPING__INIT;
 
-	write_mapping(w, PYTHON_MAPPING,
-		      profile_process_count(w->profile) == 1 ? string_of(w, profile_process_at(w->profile, 0)->name)
-							     : text_of(w, "python"),
-		      true);
-	for (uint32_t i = 0; i < profile_frame_count(w->profile); i++) {
-		const struct profile_frame *frame = profile_frame_at(w->profile, i);
-
-		if (frame->kind != PROFILE_NATIVE || !frame->file || w->mappings[frame->file])
-			continue;
-		w->mappings[frame->file] = ++last;
-		write_mapping(w, last, string_of(w, frame->file), false);
-	}
+	python.id = PYTHON_MAPPING;
+	python.filename = profile_process_count(w->profile) == 1 ? string_of(w, profile_process_at(w->profile, 0)->name)
+								 : text_of(w, "python");
+	python.has_functions = python.has_filenames = python.has_line_numbers = true;
+	emit_mapping(w, &python);
+	for (uint32_t i = 0; i < w->mappings.count; i++)
+		write_mapping(w, PYTHON_MAPPING + 1 + i, intern_item(&w->mappings, i));
 }
 
 static void write_functions(struct writer *w)
@@ -251,38 +317,92 @@ static void write_functions(struct writer *w)
 	}
 }
 
-static void write_locations(struct writer *w)
+static const struct location *location_at(const struct writer *w, uint32_t id)
 {
-	uint32_t count = profile_frame_count(w->profile);
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct profile_frame *frame = profile_frame_at(w->profile, i);
-		Pprof__Profile part = PPROF__PROFILE__INIT;
-		Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
-		Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
-
-		line.function_id = w->functions.of_frame[i] + 1;
-		line.line = frame->line == PROFILE_NO_LINE ? 0 : frame->line;
-		line.column = frame->end_line ? frame->column + 1 : 0;
-		location.id = i + 1;
-		location.mapping_id = mapping_of(w, frame);
-		location.line = &lines;
-		location.n_line = 1;
-		part.location = &locations;
-		part.n_location = 1;
-		emit(w, &part);
-	}
+	return intern_item(&w->locations, id - 1);
 }
 
-/* Puts the stack's frames as locations, leaf first, into w->locations. Returns 0 or -ENOMEM. */
-static int locations_of(struct writer *w, uint32_t stack)
+/* Writes the lines of a location, the innermost first. Returns 0 or -ENOMEM. */
+static int write_location(struct writer *w, uint32_t id)
+{
+	const struct location *at = location_at(w, id);
+	const struct profile_frame *frame = profile_frame_at(w->profile, at->frame);
+	Pprof__Location location = PPROF__LOCATION__INIT, *locations = &location;
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	size_t count = 1;
+	Pprof__Line *lines, **pointers;
+
+	for (uint32_t outer = at->outer; outer; outer = location_at(w, outer)->outer)
+		count++;
+	lines = calloc(count, sizeof(*lines));
+	pointers = calloc(count, sizeof(*pointers));
+	for (size_t i = 0; i < count && lines && pointers; i++) {
+		const struct profile_frame *one = profile_frame_at(w->profile, at->frame);
+
+		pprof__line__init(&lines[i]);
+		lines[i].function_id = w->functions.of_frame[at->frame] + 1;
+		lines[i].line = one->line == PROFILE_NO_LINE ? 0 : one->line;
+		lines[i].column = one->end_line ? one->column + 1 : 0;
+		pointers[i] = &lines[i];
+		at = at->outer ? location_at(w, at->outer) : at;
+	}
+	location.id = id;
+	location.mapping_id = mapping_of(w, frame);
+	location.address = frame->address;
+	location.line = pointers;
+	location.n_line = is_nameless(frame) ? 0 : count;
+	part.location = &locations;
+	part.n_location = 1;
+	if (lines && pointers)
+		emit(w, &part);
+	else
+		w->no_memory = true;
+	free(lines);
+	free(pointers);
+	return w->no_memory ? -ENOMEM : 0;
+}
+
+static int write_locations(struct writer *w)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->locations.count && !err; i++)
+		err = write_location(w, i + 1);
+	return err;
+}
+
+/* Returns whether a function is inlined into the one below it in a stack: both are at one instruction. */
+static bool is_inlined_into(const struct profile_frame *frame, const struct profile_frame *below)
+{
+	return frame->marks & PROFILE_CODE_INLINED && below->kind == PROFILE_NATIVE &&
+	       frame->mapping == below->mapping && frame->address == below->address;
+}
+
+/* Puts the stack's locations, leaf first, into w->stack. Returns their number, or -ENOMEM. */
+static ssize_t locations_of(struct writer *w, uint32_t stack)
 {
 	int err = output_path_read(w->profile, stack, &w->path);
+	const uint32_t *frames = w->path.frames;
+	size_t count = w->path.count, first;
 
-	err = err ?: array_reserve(&w->locations, &w->locations_room, w->path.count, sizeof(*w->locations));
-	for (size_t i = 0; i < w->path.count && !err; i++)
-		w->locations[i] = w->path.frames[w->path.count - 1 - i] + 1;
-	return err;
+	err = err ?: array_reserve(&w->stack, &w->stack_room, count, sizeof(*w->stack));
+	if (err)
+		return err;
+	first = count;
+	for (size_t i = 0; i < count; i++) {
+		struct location location = {.frame = frames[i]};
+		uint32_t at;
+
+		if (i && is_inlined_into(profile_frame_at(w->profile, frames[i]),
+					 profile_frame_at(w->profile, frames[i - 1])))
+			location.outer = (uint32_t)w->stack[first++];
+		at = intern_add(&w->locations, &location, &(bool){false});
+		if (at == INTERN_NONE)
+			return -ENOMEM;
+		w->stack[--first] = at + 1;
+	}
+	memmove(w->stack, w->stack + first, (count - first) * sizeof(*w->stack));
+	return (ssize_t)(count - first);
 }
 
 struct labels {
@@ -354,16 +474,16 @@ static int write_samples(struct writer *w)
 		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
 		int64_t values[MAX_VALUES];
 		struct labels labels;
-		int err;
+		ssize_t nr_locations;
 
 		if (samples[i].stack == PROFILE_ROOT)
 			continue;
-		err = locations_of(w, samples[i].stack);
-		if (err)
-			return err;
+		nr_locations = locations_of(w, samples[i].stack);
+		if (nr_locations < 0)
+			return (int)nr_locations;
 		labels_of(w, &samples[i], &labels);
-		sample.location_id = w->locations;
-		sample.n_location_id = w->path.count;
+		sample.location_id = w->stack;
+		sample.n_location_id = (size_t)nr_locations;
 		sample.value = values;
 		sample.n_value = values_of(w, &samples[i], values);
 		sample.label = labels.pointers;
@@ -391,7 +511,6 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	struct writer w = {
 		.profile = p,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
-		.mappings = calloc(profile_string_count(p), sizeof(*w.mappings)),
 		.measure = profile_get_measure(p),
 		.counted = profile_has_counts(p),
 		.states = profile_has_states(p),
@@ -401,16 +520,18 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 
 	(void)options;
 	intern_init(&w.texts, sizeof(char *), INTERN_TEXT);
-	if (!err && (!w.of_string || !w.mappings || !gzip))
+	intern_init(&w.mappings, sizeof(struct mapping), sizeof(struct mapping_key));
+	intern_init(&w.locations, sizeof(struct location), sizeof(struct location));
+	if (!err && (!w.of_string || !gzip))
 		err = -ENOMEM;
+	err = err ?: find_mappings(&w);
 	if (!err) {
 		w.out = proto_stream(gzip);
 		text_of(&w, ""); /* the first entry of string_table must be "" */
 		write_types(&w);
 		write_comments(&w);
 		write_mappings(&w);
-		err = write_samples(&w);
-		write_locations(&w);
+		err = write_samples(&w) ?: write_locations(&w);
 		write_functions(&w);
 		write_strings(&w);
 	}
@@ -423,8 +544,9 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	intern_free(&w.texts);
 	profile_groups_free(&w.functions);
 	free(w.of_string);
-	free(w.mappings);
-	free(w.locations);
+	intern_free(&w.mappings);
+	intern_free(&w.locations);
+	free(w.stack);
 	output_path_free(&w.path);
 	return err ?: written;
 }

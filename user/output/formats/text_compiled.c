@@ -46,7 +46,8 @@ static const struct profile_frame *leaf_of(const struct profile *p, uint32_t sta
 static int add_stack(struct compiled_files *c, uint32_t stack)
 {
 	const struct text_table *t = c->table;
-	const struct compiled one = {.file = leaf_of(t->profile, stack)->file, .from = PROFILE_NONE};
+	const struct compiled one = {.file = profile_library_of(t->profile, leaf_of(t->profile, stack)),
+				     .from = PROFILE_NONE};
 	const uint64_t value = t->totals.self[stack];
 	const uint32_t own = t->own[stack];
 	struct call call = {0};

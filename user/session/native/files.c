@@ -143,7 +143,7 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 	file->about = *about;
 	file->is_known = true;
 	file->rows_done = 0;
-	native_frames_describe_file(f->frames, file->number, about->is_interpreter, about->base);
+	native_frames_describe_file(f->frames, file->number, about);
 	same = file->shown.pages ? NULL : find_same(f, file);
 	if (same) {
 		file->number = same->number;

@@ -325,8 +325,7 @@ static int find_names(struct session *s)
 	for (uint32_t i = 0; i < n->nr_pcs; i++) {
 		const struct native_name *name = &n->answer->names.names[i];
 
-		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? "" : name->text,
-				       !err && name->is_demangled);
+		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? NULL : name);
 	}
 	/* Stacks that cannot be built now are tried again at the end. */
 	err = stacks_retry(s->stacks);
