@@ -4,112 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/elf_file.h"
 #include "base/procfs.h"
 #include "native/debug_cache.h"
 #include "native/functions.h"
+#include "native/mapped.h"
 #include "native/table.h"
 
 /* Time that the loop of a run waits for an answer before it goes on with its other work, in seconds. */
 #define SLICE_S 0.005
-
-#define VDSO "[vdso]"
-
-static struct procfs_map map_of(const struct native_mapped *mapped)
-{
-	return (struct procfs_map){
-		.start = mapped->start,
-		.end = mapped->end,
-		.offset = mapped->offset,
-		.inode = mapped->file.inode,
-		.dev_major = mapped->file.dev_major,
-		.dev_minor = mapped->file.dev_minor,
-		.executable = true,
-		.path = mapped->path,
-	};
-}
-
-static int note_vdso(const struct procfs_map *map, void *arg)
-{
-	struct procfs_map *out = arg;
-
-	if (strcmp(map->path, VDSO) != 0)
-		return 0;
-	*out = *map;
-	return 1;
-}
-
-/* The kernel's code is the same in all 64-bit processes: it is read in this one's memory. */
-static int open_vdso(struct elf_file **out)
-{
-	const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
-	struct procfs_map map;
-
-	if (!own || procfs_each_map(getpid(), note_vdso, &map) != 1)
-		return -ENOENT;
-	return elf_file_open_memory(own, map.end - map.start, out);
-}
-
-static bool is_vdso(const struct native_mapped *mapped)
-{
-	return !mapped->file.inode;
-}
-
-static void identify(const struct stat *st, struct native_identity *out)
-{
-	out->size = (uint64_t)st->st_size;
-	out->mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-/* Whether the file at the path is the one that was mapped, the identity tells. */
-static int open_path(const struct native_mapped *mapped)
-{
-	const char *path = mapped->path;
-	struct timespec placed;
-	struct stat st;
-	int root, fd;
-
-	if (*path != '/')
-		return -ENOENT;
-	root = procfs_open_root(getpid(), &path);
-	if (root < 0)
-		return root;
-	fd = procfs_open_below(root, path, &st, &placed);
-	close(root);
-	if (fd >= 0 && (st.st_ino != mapped->file.inode || major(st.st_dev) != mapped->file.dev_major ||
-			minor(st.st_dev) != mapped->file.dev_minor)) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-/* Opens the file of a mapping, if it is still the same. Returns 0 or negative errno. */
-static int open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf_file **out)
-{
-	struct native_identity now = mapped->file;
-	struct procfs_map map = map_of(mapped);
-	int fd, err = -ESTALE;
-	struct stat st;
-
-	*out = NULL;
-	if (is_vdso(mapped))
-		return open_vdso(out);
-	fd = pid ? procfs_open_map(procfs_task(pid, NULL) ?: pid, &map) : open_path(mapped);
-	if (fd < 0)
-		return fd;
-	if (!fstat(fd, &st))
-		identify(&st, &now);
-	if (!memcmp(&now, &mapped->file, sizeof(now)))
-		err = elf_file_open(fd, out);
-	close(fd);
-	return err;
-}
 
 struct listing {
 	pid_t pid;
@@ -137,7 +43,7 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 	struct stat st;
 	int fd;
 
-	if (!map->executable || (!map->inode && strcmp(map->path, VDSO) != 0))
+	if (!map->executable || (!map->inode && strcmp(map->path, NATIVE_VDSO) != 0))
 		return 0;
 	if (out->count == NATIVE_MAPPED_MAX) {
 		out->left_out++;
@@ -158,7 +64,7 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 			return 0;
 		}
 		close(fd);
-		identify(&st, &item->file);
+		native_identify(&st, &item->file);
 	}
 	memcpy(item->path, map->path + (length < sizeof(item->path) ? 0 : length - sizeof(item->path) + 1),
 	       length < sizeof(item->path) ? length : sizeof(item->path) - 1);
@@ -261,7 +167,7 @@ struct serving {
 static int make_table(struct serving *s, const struct native_source *source, bool flow)
 {
 	struct elf_file *elf;
-	int err = open_mapped(source->pid, &source->mapped, &elf);
+	int err = native_open_mapped(source->pid, &source->mapped, &elf);
 
 	native_table_free(&s->table);
 	s->is_there = false;
@@ -357,7 +263,7 @@ _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question
 static int find_names(const struct names_question *q, struct native_named *named)
 {
 	struct elf_file *elf, *debug;
-	int err = open_mapped(q->source.pid, &q->source.mapped, &elf);
+	int err = native_open_mapped(q->source.pid, &q->source.mapped, &elf);
 
 	if (err)
 		return err;
@@ -365,7 +271,7 @@ static int find_names(const struct names_question *q, struct native_named *named
 		named[i].address = q->base + q->pcs[i];
 	err = native_find_names(elf, named, q->count);
 	/* The file's own names are there without it. */
-	if (!err && !is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf)) {
+	if (!err && !native_is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf)) {
 		debug = native_debug_find(&q->source.mapped.file, elf, q->source.pid, q->source.mapped.path);
 		if (debug)
 			native_find_names(debug, named, q->count);

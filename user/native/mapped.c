@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Opens the file that is mapped, and no other one. */
+#include "native/mapped.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/procfs.h"
+
+static struct procfs_map map_of(const struct native_mapped *mapped)
+{
+	return (struct procfs_map){
+		.start = mapped->start,
+		.end = mapped->end,
+		.offset = mapped->offset,
+		.inode = mapped->file.inode,
+		.dev_major = mapped->file.dev_major,
+		.dev_minor = mapped->file.dev_minor,
+		.executable = true,
+		.path = mapped->path,
+	};
+}
+
+static int note_vdso(const struct procfs_map *map, void *arg)
+{
+	struct procfs_map *out = arg;
+
+	if (strcmp(map->path, NATIVE_VDSO) != 0)
+		return 0;
+	*out = *map;
+	return 1;
+}
+
+/* The kernel's code is the same in all 64-bit processes: it is read in this one's memory. */
+static int open_vdso(struct elf_file **out)
+{
+	const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct procfs_map map;
+
+	if (!own || procfs_each_map(getpid(), note_vdso, &map) != 1)
+		return -ENOENT;
+	return elf_file_open_memory(own, map.end - map.start, out);
+}
+
+bool native_is_vdso(const struct native_mapped *mapped)
+{
+	return !mapped->file.inode;
+}
+
+void native_identify(const struct stat *st, struct native_identity *out)
+{
+	out->size = (uint64_t)st->st_size;
+	out->mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Whether the file at the path is the one that was mapped, the identity tells. */
+static int open_path(const struct native_mapped *mapped)
+{
+	const char *path = mapped->path;
+	struct timespec placed;
+	struct stat st;
+	int root, fd;
+
+	if (*path != '/')
+		return -ENOENT;
+	root = procfs_open_root(getpid(), &path);
+	if (root < 0)
+		return root;
+	fd = procfs_open_below(root, path, &st, &placed);
+	close(root);
+	if (fd >= 0 && (st.st_ino != mapped->file.inode || major(st.st_dev) != mapped->file.dev_major ||
+			minor(st.st_dev) != mapped->file.dev_minor)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf_file **out)
+{
+	struct native_identity now = mapped->file;
+	struct procfs_map map = map_of(mapped);
+	int fd, err = -ESTALE;
+	struct stat st;
+
+	*out = NULL;
+	if (native_is_vdso(mapped))
+		return open_vdso(out);
+	fd = pid ? procfs_open_map(procfs_task(pid, NULL) ?: pid, &map) : open_path(mapped);
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st))
+		native_identify(&st, &now);
+	if (!memcmp(&now, &mapped->file, sizeof(now)))
+		err = elf_file_open(fd, out);
+	close(fd);
+	return err;
+}

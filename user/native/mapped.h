@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files that processes map, as a helper process opens them (helper.h). */
+#ifndef NATIVE_MAPPED_H
+#define NATIVE_MAPPED_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/elf_file.h"
+#include "native/ask.h"
+
+/* The path of the kernel's own code in a process's mappings. */
+#define NATIVE_VDSO "[vdso]"
+
+bool native_is_vdso(const struct native_mapped *mapped);
+/* Fills in what tells a file from what it was before: size and mtime_ns. */
+void native_identify(const struct stat *st, struct native_identity *out);
+/*
+ * Opens the file of a mapping, if it is still the same. pid: a process that maps it, or 0: it is opened by its path.
+ * Returns 0 or negative errno.
+ */
+int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf_file **out);
+
+#endif
