@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/epochs.h"
 #include "cli/filter.h"
 #include "cli/destination.h"
 #include "cli/options.h"
@@ -30,7 +31,8 @@ enum diff_operand {
 
 /* The saved profiles of one side. */
 struct diff_files {
-	char **paths; /* not owned */
+	char **paths;           /* as they were given; not owned */
+	struct cli_paths found; /* those, with epochs in place of folders */
 	FILE **files;
 	struct profile **profiles;
 	size_t count;
@@ -52,6 +54,7 @@ struct diff_run {
 static const struct cli_example examples[] = {
 	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
+	{"pybpf diff /var/lib/pybpf@10:00..10:30 /var/lib/pybpf@11:00..", "two times of an agent, each epoch a run"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
@@ -275,7 +278,9 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 		.command = "pybpf diff",
 		.about =
 			"pybpf diff compares saved profiles, and says which functions grew or shrank by more than runs "
-			"of one program differ by.",
+			"of one program differ by. DIR, or DIR@FROM..TO, stands for the epochs of an agent's folder, "
+			"of a "
+			"span of time: each is a run.",
 		.examples = examples,
 		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
 			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
@@ -322,11 +327,11 @@ static void warn_of_empty(const struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		const struct diff_files *side = &diff->sides[i];
 
-		for (size_t r = 0; r < side->count; r++) {
+		for (size_t r = 0; r < side->found.count; r++) {
 			if (!profile_total(side->profiles[r]))
 				log_warn("%s has no sample with frames, or none that passes the filters: there is "
 					 "nothing to compare with",
-					 side->paths[r]);
+					 side->found.items[r]);
 		}
 	}
 }
@@ -341,8 +346,8 @@ static int compare(struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++)
 		runs[i] = (struct diff_runs){
 			.profiles = diff->sides[i].profiles,
-			.names = (const char *const *)diff->sides[i].paths,
-			.count = diff->sides[i].count,
+			.names = (const char *const *)diff->sides[i].found.items,
+			.count = diff->sides[i].found.count,
 		};
 	if (diff_make(runs, &diff->options, &d, &error)) {
 		log_error("%s", error.text);
@@ -355,12 +360,26 @@ static int compare(struct diff_run *diff)
 	return code;
 }
 
+/* Finds the epochs of folders: each is a run. */
+static int find_epochs(struct diff_run *diff)
+{
+	const struct cli_span all = {0};
+	int code = 0;
+
+	for (int i = 0; i < DIFF_SIDES && !code; i++) {
+		struct diff_files *side = &diff->sides[i];
+
+		code = cli_epochs_find(&side->found, side->paths, side->count, &all);
+	}
+	return code;
+}
+
 static int open_files(struct diff_run *diff)
 {
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		struct diff_files *side = &diff->sides[i];
 
-		side->files = cli_filter_open(side->paths, side->count);
+		side->files = cli_filter_open(side->found.items, side->found.count);
 		if (!side->files)
 			return CLI_FAILED;
 	}
@@ -372,13 +391,13 @@ static int load_files(struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		struct diff_files *side = &diff->sides[i];
 
-		side->profiles = calloc(side->count, sizeof(*side->profiles));
+		side->profiles = calloc(side->found.count, sizeof(*side->profiles));
 		if (!side->profiles) {
 			log_error("out of memory");
 			return CLI_FAILED;
 		}
-		for (size_t r = 0; r < side->count; r++) {
-			side->profiles[r] = cli_filter_load(&diff->edit, side->paths + r, side->files + r, 1);
+		for (size_t r = 0; r < side->found.count; r++) {
+			side->profiles[r] = cli_filter_load(&diff->edit, side->found.items + r, side->files + r, 1);
 			if (!side->profiles[r])
 				return CLI_FAILED;
 		}
@@ -391,10 +410,11 @@ static void free_run(struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		struct diff_files *side = &diff->sides[i];
 
-		cli_filter_close(side->files, side->count);
-		for (size_t r = 0; r < side->count && side->profiles; r++)
+		cli_filter_close(side->files, side->found.count);
+		for (size_t r = 0; r < side->found.count && side->profiles; r++)
 			profile_free(side->profiles[r]);
 		free(side->profiles);
+		cli_paths_free(&side->found);
 		free(side->paths);
 	}
 	free(diff->unnamed);
@@ -414,7 +434,8 @@ int cli_diff(int argc, char **argv)
 
 	if (code || helped)
 		goto done;
-	code = open_files(&diff);
+	code = find_epochs(&diff);
+	code = code ?: open_files(&diff);
 	code = code ?: cli_output_open(&diff.to);
 	code = code ?: cli_output_entrust(&diff.to, NULL);
 	code = code ?: cli_drop_rights(&rights);

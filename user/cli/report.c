@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/epochs.h"
 #include "cli/filter.h"
 #include "cli/destination.h"
 #include "cli/options.h"
@@ -14,6 +15,8 @@
 struct report {
 	struct profile_edit edit;
 	struct cli_output output;
+	struct cli_span span;
+	struct cli_paths paths;
 	unsigned roots; /* PROFILE_ROOT_...; 0: those that the profiles were recorded with */
 	bool process_tree, threads, quiet, idle, importlib;
 };
@@ -24,6 +27,7 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
 	{"pybpf report app.pybpf --own", "functions of the program's own, with the time of libraries that they call"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
+	{"pybpf report /var/lib/pybpf --from 10:00 --to 10:05", "what the agent saw then"},
 	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
 };
@@ -106,16 +110,17 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		{"Output", cli_output_path_options, &r->output},
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, options, r},
-		{"Filters", cli_filter_options, &r->edit},
+		{"Filters", cli_span_options, &r->span},
+		{NULL, cli_filter_options, &r->edit},
 		{NULL, cli_focus_options, &r->edit},
 		{NULL, cli_own_options, &r->edit},
 		{0},
 	};
 	const struct cli_options command = {
 		.command = "pybpf report",
-		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` writes, "
-			 "without sampling again. Several files are added up. It needs no rights beyond reading the "
-			 "files.",
+		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` and "
+			 "`pybpf agent` write, without sampling again. Several files are added up; a folder is that of "
+			 "an agent. It needs no rights beyond reading the files.",
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,
@@ -197,18 +202,19 @@ int cli_report(int argc, char **argv)
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
 	struct profile *profile = NULL;
 	FILE **files = NULL;
-	size_t count = 0;
 	bool helped;
 	int code = parse(&r, argc, argv, &helped);
 
 	if (code || helped)
 		goto done;
+	code = cli_epochs_find(&r.paths, argv + optind, (size_t)(argc - optind), &r.span);
+	if (code)
+		goto done;
 	code = CLI_FAILED;
-	count = (size_t)(argc - optind);
-	files = cli_filter_open(argv + optind, count);
+	files = cli_filter_open(r.paths.items, r.paths.count);
 	if (!files || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) || cli_drop_rights(&rights))
 		goto done;
-	profile = cli_filter_load_met(&r.edit, argv + optind, files, count);
+	profile = cli_filter_load_met(&r.edit, r.paths.items, files, r.paths.count);
 	if (!profile)
 		goto done;
 	set_roots(&r, profile);
@@ -218,11 +224,14 @@ int cli_report(int argc, char **argv)
 	warn(&r, profile);
 	if (profile_total(profile) && !r.edit.anonymize)
 		warn_of_paths(&r.edit, profile);
-	if (!r.quiet)
+	if (!r.quiet) {
+		cli_epochs_tell(&r.paths);
 		output_account(profile, "pybpf: ", stderr);
+	}
 done:
 	cli_output_discard(&r.output);
-	cli_filter_close(files, count);
+	cli_filter_close(files, r.paths.count);
+	cli_paths_free(&r.paths);
 	profile_free(profile);
 	profile_edit_free(&r.edit);
 	return code;

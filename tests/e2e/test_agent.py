@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf agent: epochs in a folder, and reports on them."""
+
+import contextlib
+import datetime
+import json
+import re
+import signal
+import subprocess
+
+import harness
+from harness import cpu_s, pybpf
+
+NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-(\d+)ms-(\d{8})\.pybpf")
+
+
+@contextlib.contextmanager
+def agent(folder, *args):
+    command = [harness.PYBPF, "agent", "--dir", str(folder), *map(str, args)]
+    with harness.started(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def end(process):
+    process.send_signal(signal.SIGTERM)
+    err = process.communicate(timeout=harness.PATIENCE)[1]
+    assert process.returncode == 0, err
+    return err
+
+
+def epochs(folder):
+    return sorted(path.name for path in folder.glob("*.pybpf") if NAME.fullmatch(path.name)) if folder.exists() else []
+
+
+def as_json(*args):
+    run = pybpf("report", "-q", "-f", "json", *args)
+    assert run.code == 0, run
+    return json.loads(run.out)
+
+
+def values(profile):
+    return sum(sample["value"] for sample in profile["samples"])
+
+
+def account(profile, *groups):
+    return sum(entry["value"] for entry in profile["account"] if entry["group"] in groups)
+
+
+def span(name):
+    """Begin and end of an epoch by its name, in ms since 1970."""
+    begin = datetime.datetime.strptime(name[:19] + "000+0000", "%Y%m%dT%H%M%S.%f%z")
+    ms = round(begin.timestamp() * 1000)
+    return ms, ms + int(NAME.fullmatch(name).group(1))
+
+
+def test_epochs_add_up(tmp_path):
+    """Each sample is in one epoch, also of the last one, that a signal ends; the spans follow each other."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        before = cpu_s(target.pid)
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 499) as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 3)
+            assert not end(process)
+        used = cpu_s(target.pid) - before
+    names = epochs(folder)
+    assert sorted(path.name for path in folder.iterdir()) == names and folder.stat().st_mode & 0o777 == 0o700
+    assert [int(NAME.fullmatch(name).group(2)) for name in names] == list(range(1, len(names) + 1))
+    each = [as_json(folder / name) for name in names]
+    for name, profile in zip(names, each):
+        begin, stop = span(name)
+        assert int(profile["facts"]["start_ns"]) // 1000000 == begin
+        assert abs(float(profile["facts"]["duration_s"]) * 1000 - (stop - begin)) <= 1
+    for one, following in zip(names, names[1:]):
+        assert span(one)[0] < span(following)[0]
+    everything = as_json(folder)
+    assert values(everything) == sum(map(values, each)) == account(everything, "python", "without")
+    assert 0 < values(everything) / 499 < used * 1.2
+
+
+def test_reports_choose_spans_and_services(tmp_path):
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 199, "--service", "shop=*python*") as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 2)
+            end(process)
+    run = pybpf("report", folder, "--from", "-1h")
+    assert run.code == 0 and re.search(r"\d+ epochs, from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d to ", run.err), run
+    last = epochs(folder)[-1]
+    since = span(last)[0] // 1000
+    moment = datetime.datetime.fromtimestamp(since, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    wanted = [name for name in epochs(folder) if span(name)[1] > since * 1000]
+    assert values(as_json(folder, "--from", moment)) == values(as_json(*(folder / name for name in wanted)))
+    assert values(as_json(folder, "--service", "sh?p")) == values(as_json(folder)) > 0
+    assert values(as_json(folder, "--service", "other")) == 0
+    run = pybpf("report", folder, "--to", "2001-01-01")
+    assert run.code == 1 and "has no epoch in that span; it has some from" in run.err
+    run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
+    assert run.code == 0 and run.out, run
+
+
+def test_what_is_refused(tmp_path):
+    """Each in a sentence, before anything is sampled."""
+    folder = tmp_path / "epochs"
+    with agent(folder, "--epoch", "1s") as process:
+        harness.wait_for(lambda: epochs(folder))
+        run = pybpf("agent", "--dir", folder)
+        assert run.code == 1 and "another agent writes to" in harness.one_sentence(run.err)
+        end(process)
+    folder.chmod(0o777)
+    run = pybpf("agent", "--dir", folder)
+    assert run.code == 1 and "others may write to it" in harness.one_sentence(run.err)
+    for option, value in (("--epoch", "0"), ("--keep", "soon"), ("--keep-size", "2"), ("--service", "web")):
+        run = pybpf("agent", option, value)
+        assert run.code == 2 and value in harness.one_sentence(run.err), run
+
+
+def test_killed(tmp_path):
+    """Whole files stay of what is killed, and the next agent goes on with the numbers."""
+    folder = tmp_path / "epochs"
+    with agent(folder, "--epoch", "1s") as process:
+        harness.wait_for(lambda: epochs(folder))
+        process.kill()
+        process.wait()
+    with agent(folder, "--epoch", "1s") as process:
+        before = len(epochs(folder))
+        harness.wait_for(lambda: len(epochs(folder)) > before)
+        end(process)
+    names = epochs(folder)
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert [int(NAME.fullmatch(name).group(2)) for name in names] == list(range(1, len(names) + 1))
+    assert as_json(folder)["format"] == "pybpf"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Finds the epochs of a folder that are in a span of time. */
+#include "cli/epochs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/list.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/moment.h"
+
+const struct cli_option cli_span_options[] = {
+	{"from", 0, "TIME",
+	 "of a folder of epochs: those from this time on, in whole or in part: 10:00 (the last one), 2026-11-27 10:00, "
+	 "-5m (ago); with Z behind it in UTC, else local",
+	 .take = cli_take_text, .offset = offsetof(struct cli_span, from)},
+	{"to", 0, "TIME", "likewise, up to this time", .take = cli_take_text, .offset = offsetof(struct cli_span, to)},
+	{0},
+};
+
+/* A span as numbers: ms since 1970. */
+struct limits {
+	uint64_t from_ms, to_ms;
+};
+
+static int refuse(const char *option, const char *text)
+{
+	return cli_usage("--%s %s: not a time; it takes one such as 10:00, 10:00:30, '2026-11-27 10:00', or -5m for "
+			 "five minutes ago",
+			 option, text);
+}
+
+static int read_span(const struct cli_span *span, struct limits *limits)
+{
+	uint64_t now_ms = clock_ns(CLOCK_REALTIME) / 1000000;
+
+	*limits = (struct limits){.to_ms = UINT64_MAX};
+	if (span->from && cli_moment_read(span->from, now_ms, 0, &limits->from_ms))
+		return refuse("from", span->from);
+	if (span->to && cli_moment_read(span->to, now_ms, limits->from_ms, &limits->to_ms))
+		return refuse("to", span->to);
+	if (limits->from_ms >= limits->to_ms)
+		return cli_usage("--from %s and --to %s: the span ends before it begins", span->from ?: "(not given)",
+				 span->to);
+	return 0;
+}
+
+static int no_memory(void)
+{
+	log_error("out of memory");
+	return CLI_FAILED;
+}
+
+/* Adds a path: "folder/name", or the folder alone. */
+static int add_path(struct cli_paths *paths, const char *folder, const char *name)
+{
+	char *path = NULL;
+
+	if (array_reserve(&paths->items, &paths->room, paths->count + 1, sizeof(*paths->items)) ||
+	    asprintf(&path, "%s%s%s", folder, name ? "/" : "", name ?: "") < 0)
+		return no_memory();
+	paths->items[paths->count++] = path;
+	return 0;
+}
+
+static int add_epoch(struct cli_paths *paths, const char *folder, const struct archive_span *span)
+{
+	uint64_t end_ms = span->begin_ms + span->length_ms;
+	char name[ARCHIVE_NAME_MAX];
+
+	if (!paths->epochs++ || span->begin_ms < paths->begin_ms)
+		paths->begin_ms = span->begin_ms;
+	if (end_ms > paths->end_ms)
+		paths->end_ms = end_ms;
+	archive_name_write(span, name);
+	return add_path(paths, folder, name);
+}
+
+static void refuse_span(const char *folder, const struct archive_list *list)
+{
+	char first[CLI_MOMENT_MAX], last[CLI_MOMENT_MAX];
+	uint64_t begin_ms = UINT64_MAX, end_ms = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct archive_span *span = &list->epochs[i].span;
+
+		if (span->begin_ms < begin_ms)
+			begin_ms = span->begin_ms;
+		if (span->begin_ms + span->length_ms > end_ms)
+			end_ms = span->begin_ms + span->length_ms;
+	}
+	if (list->count)
+		log_error("%s has no epoch in that span; it has some from %s to %s", folder,
+			  cli_moment_text(begin_ms, first), cli_moment_text(end_ms, last));
+	else
+		log_error("%s has no epochs: `pybpf agent --dir %s` writes them", folder, folder);
+}
+
+static int add_folder(struct cli_paths *paths, const char *folder, int fd, const struct limits *limits)
+{
+	size_t before = paths->count;
+	struct archive_list list;
+	int err = archive_list_read(&list, fd), code = 0;
+
+	if (err) {
+		log_error("the folder %s cannot be read: %s", folder, strerror(-err));
+		code = CLI_FAILED;
+	}
+	for (size_t i = 0; i < list.count && !code; i++) {
+		const struct archive_span *span = &list.epochs[i].span;
+
+		if (!list.epochs[i].is_part && span->begin_ms < limits->to_ms &&
+		    span->begin_ms + span->length_ms > limits->from_ms)
+			code = add_epoch(paths, folder, span);
+	}
+	if (!code && paths->count == before) {
+		refuse_span(folder, &list);
+		code = CLI_FAILED;
+	}
+	archive_list_free(&list);
+	return code;
+}
+
+static int open_folder(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * Opens the folder of FOLDER@FROM..TO. Returns its descriptor, or -1 if the operand is not such a text; *text: a copy
+ * of it, cut into its parts, which the caller frees.
+ */
+static int open_span(const char *operand, char **text, struct cli_span *span)
+{
+	char *at, *dots;
+
+	*text = strdup(operand);
+	at = *text ? strrchr(*text, '@') : NULL;
+	dots = at ? strstr(at, "..") : NULL;
+	if (!dots)
+		return -1;
+	*at = *dots = '\0';
+	*span = (struct cli_span){at[1] ? at + 1 : NULL, dots[2] ? dots + 2 : NULL};
+	return open_folder(*text);
+}
+
+/* Adds what an operand stands for. limits: of folders without a span of their own. */
+static int add_operand(struct cli_paths *paths, const char *operand, const struct limits *limits)
+{
+	struct limits own = *limits;
+	struct cli_span span = {0};
+	int fd = open_folder(operand), code = 0;
+	char *text = NULL;
+
+	if (fd < 0) {
+		fd = open_span(operand, &text, &span);
+		code = fd < 0 ? 0 : read_span(&span, &own);
+	}
+	if (!code)
+		code = fd < 0 ? add_path(paths, operand, NULL) : add_folder(paths, text ?: operand, fd, &own);
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return code;
+}
+
+int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t count, const struct cli_span *span)
+{
+	struct limits limits;
+	int code = read_span(span, &limits);
+
+	*paths = (struct cli_paths){0};
+	for (size_t i = 0; i < count && !code; i++)
+		code = add_operand(paths, operands[i], &limits);
+	if (!code && !paths->epochs && (span->from || span->to))
+		return cli_usage("--%s is about a folder of epochs, which `pybpf agent` writes, and none is given",
+				 span->from ? "from" : "to");
+	return code;
+}
+
+void cli_epochs_tell(const struct cli_paths *paths)
+{
+	char begin[CLI_MOMENT_MAX], end[CLI_MOMENT_MAX];
+
+	if (paths->epochs)
+		log_warn("%zu epoch%s, from %s to %s", paths->epochs, paths->epochs == 1 ? "" : "s",
+			 cli_moment_text(paths->begin_ms, begin), cli_moment_text(paths->end_ms, end));
+}
+
+void cli_paths_free(struct cli_paths *paths)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		free(paths->items[i]);
+	free(paths->items);
+	*paths = (struct cli_paths){0};
+}
