@@ -129,3 +129,20 @@ def test_killed(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == names
     assert [int(NAME.fullmatch(name).group(2)) for name in names] == list(range(1, len(names) + 1))
     assert as_json(folder)["format"] == "pybpf"
+
+
+def test_the_rate_is_lowered(tmp_path):
+    """Beyond --max-cpu fewer samples are taken, and each counts for more: the CPU time in the profile stays the same."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        before = cpu_s(target.pid)
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 999, "--max-cpu", "0.001%") as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 4)
+            err = end(process)
+        used = cpu_s(target.pid) - before
+    assert "the rate is lowered to 500 Hz" in err and "the rate is lowered to 250 Hz" in err, err
+    everything = as_json(folder)
+    assert "2" in everything["facts"]["weight"].split(", ")
+    taken = account(everything, "python", "without")
+    assert 0 < taken < values(everything)
+    assert 0.5 < values(everything) / 999 / used < 1.5

@@ -34,6 +34,7 @@ struct agent *agent_new(const struct agent_options *options, struct error *error
 		return NULL;
 	}
 	a->options = *options;
+	a->metrics.divisor = 1;
 	choose_sinks(a);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
 		err = a->sinks[i]->open ? a->sinks[i]->open(a, error) : 0;
@@ -64,7 +65,9 @@ static int on_tick(void *arg)
 		err = a->sinks[i]->tend ? a->sinks[i]->tend(a) : 0;
 	if (err)
 		return err;
-	return clock_s(CLOCK_MONOTONIC) < a->end ? agent_hold(a) : agent_end_epoch(a);
+	if (clock_s(CLOCK_MONOTONIC) >= a->end)
+		return agent_end_epoch(a);
+	return agent_limit_cost(a) ?: agent_hold(a);
 }
 
 int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)

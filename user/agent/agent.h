@@ -14,6 +14,7 @@
 #define AGENT_EPOCH_LEAST_S     1
 #define AGENT_EPOCH_MOST_S      3600
 #define AGENT_FREQ_DEFAULT      19
+#define AGENT_MAX_CPU_DEFAULT   0.01
 #define AGENT_DIR_DEFAULT       "/var/lib/pybpf"
 #define AGENT_KEEP_DEFAULT_S    (7 * 86400.0)
 #define AGENT_KEEP_SIZE_DEFAULT ((uint64_t)2 << 30)
@@ -24,14 +25,17 @@ struct agent_options {
 	const char *dir;     /* of the epochs' files; NULL: none are kept */
 	double keep_s;       /* how long they are kept */
 	uint64_t keep_size;  /* bytes of all of them */
+	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
 	uint32_t max_stacks; /* of the session */
+	unsigned freq;       /* likewise, Hz */
 };
 
 /* What the agent has done so far, and what it costs. */
 struct agent_metrics {
 	uint64_t epochs, late_epochs;  /* late: more than 5 % longer than planned */
 	uint64_t asked, taken, lost;   /* samples, as of struct session_account */
-	double cpu_s;                  /* of pybpf and its helpers */
+	double cpu_s;                  /* of pybpf and its processes */
+	unsigned divisor;              /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */
 	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */
 	uint64_t unwritten;            /* epochs that a sink could not take: their samples are lost */

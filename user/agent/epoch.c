@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
-#include "helper/helper.h"
 #include "profile/edit.h"
 
 /* The lengths of epochs are within this share of the one that is asked for. */
@@ -25,11 +24,6 @@
 #define GENERATION_EPOCHS 10
 /* What is held back of an epoch has at most this many stacks, some 100 bytes each with their frames. */
 #define HELD_STACKS_MAX 200000
-
-double agent_cpu_s(void)
-{
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
-}
 
 /* Returns a random number from -1 to 1; 0 where the kernel has none. */
 static double random_share(void)
@@ -48,7 +42,8 @@ static void begin_epoch(struct agent *a, double now)
 	a->begin = now;
 	a->begin_ns = clock_ns(CLOCK_REALTIME);
 	a->end = now + a->options.epoch_s * (1 + share);
-	a->cpu_begin_s = agent_cpu_s();
+	a->cpu_begin_s = agent_cpu_s(a);
+	a->least = a->most = a->metrics.divisor;
 }
 
 void agent_begin_epochs(struct agent *a)
@@ -75,7 +70,7 @@ static bool is_half_full(const struct agent *a)
 	return stacks * 2 > a->options.max_stacks;
 }
 
-static int take_samples(struct agent *a, bool forget)
+int agent_take_samples(struct agent *a, bool forget)
 {
 	a->generation = forget ? 0 : a->generation;
 	/* It reports its errors. */
@@ -87,7 +82,7 @@ int agent_hold(struct agent *a)
 	/* Beyond, samples are lost, and counted, as memory is bounded. */
 	if (!is_half_full(a) || (a->held && profile_stack_count(a->held) > HELD_STACKS_MAX))
 		return 0;
-	return take_samples(a, true);
+	return agent_take_samples(a, true);
 }
 
 /* What became of samples since the account before. */
@@ -107,11 +102,18 @@ static struct session_account account_since(const struct session_account *now, c
 /* Says in the profile what the epoch was. */
 static int describe(struct agent *a, const struct session_account *account, struct profile *profile)
 {
-	char start[24];
+	char start[24], weight[32];
 	int err = session_describe_epochs(a->session, account, profile);
 
 	snprintf(start, sizeof(start), "%" PRIu64, a->begin_ns);
-	return err ?: profile_set_fact(profile, PROFILE_FACT_START, start);
+	err = err ?: profile_set_fact(profile, PROFILE_FACT_START, start);
+	if (a->most == 1 || err)
+		return err;
+	if (a->least == a->most)
+		snprintf(weight, sizeof(weight), "%u", a->most);
+	else
+		snprintf(weight, sizeof(weight), "%u, %u", a->least, a->most);
+	return profile_set_fact(profile, PROFILE_FACT_WEIGHT, weight);
 }
 
 static void tell_epoch(const struct agent *a, const struct session_account *account)
@@ -139,7 +141,7 @@ static void measure_cost(struct agent *a, const struct session_account *account)
 	m->asked += account->counters[PYBPF_COUNT_ASKED];
 	m->taken += account->taken;
 	m->lost += account->lost;
-	m->cpu_s = agent_cpu_s();
+	m->cpu_s = agent_cpu_s(a);
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
 	m->rss_bytes = kib * 1024;
 	m->map_bytes = session_get_map_bytes(a->session);
@@ -183,10 +185,13 @@ int agent_end_epoch(struct agent *a)
 	err = session_count_samples(a->session, &account);
 	if (err)
 		log_error("cannot read the counters of the kernel: %s", strerror(-err));
-	err = err ?: take_samples(a, is_half_full(a) || a->generation >= GENERATION_EPOCHS);
+	err = err ?: agent_take_samples(a, is_half_full(a) || a->generation >= GENERATION_EPOCHS);
 	err = err ?: hand_on(a, end, &account);
+	if (err)
+		return err;
+	agent_adapt_rate(a);
 	begin_epoch(a, end);
-	return err;
+	return 0;
 }
 
 int agent_finish(struct agent *a)

@@ -16,9 +16,11 @@ struct agent {
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
 	double begin, end;              /* end: as it is planned */
 	uint64_t begin_ns;              /* since 1970 */
-	double cpu_begin_s;             /* CPU time of pybpf and its helpers when it began */
+	double cpu_begin_s;             /* agent_cpu_s() when it began */
+	unsigned least, most;           /* divisors of the rate in it */
 	struct profile *held;           /* what was taken of it already; NULL: nothing */
 	struct session_account account; /* of the session when it began */
+	unsigned cheap_epochs;          /* in a row that took far less than they may */
 	unsigned generation;            /* epochs since the session's stacks and code objects began anew */
 
 	/* What sinks keep: files.c. */
@@ -37,7 +39,17 @@ int agent_end_epoch(struct agent *a);
 /* Hands on the last epoch: the session is detached. Returns as agent_hold(). */
 int agent_finish(struct agent *a);
 
-/* Returns the CPU time of pybpf and its helpers, in seconds. */
-double agent_cpu_s(void);
+/* Takes the samples so far into the profile of the epoch; forget: as of session_end_epoch(). Returns as agent_hold().
+ */
+int agent_take_samples(struct agent *a, bool forget);
+
+/* cost.c */
+
+/* Returns the CPU time of pybpf and its processes, in seconds. */
+double agent_cpu_s(const struct agent *a);
+/* Lowers the rate if the epoch takes more CPU time than it may. Returns as agent_hold(). */
+int agent_limit_cost(struct agent *a);
+/* An epoch has ended: changes the rate of the next one if it took too much, or so little that it may be higher. */
+void agent_adapt_rate(struct agent *a);
 
 #endif

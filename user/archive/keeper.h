@@ -27,6 +27,7 @@ struct archive_keeper_counts {
 	uint64_t merged;        /* times that epochs were merged */
 	uint64_t removed;       /* files */
 	uint64_t kept, size;    /* files and bytes that are in the folder now */
+	double cpu_s;           /* CPU time that the process took */
 };
 
 struct archive_keeper {

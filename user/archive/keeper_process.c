@@ -36,6 +36,7 @@ static bool answer(struct server *s, struct keeper_answer *a, int descriptor)
 
 	s->counts.kept = s->store->list.count;
 	s->counts.size = archive_store_size(s->store);
+	s->counts.cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	a->counts = s->counts;
 	if (descriptor >= 0) {
 		struct cmsghdr *head;

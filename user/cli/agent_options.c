@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -168,7 +169,28 @@ static const struct cli_option epoch_options[] = {
 	{0},
 };
 
+static int take_max_cpu(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	size_t size = strlen(value);
+	char number[32];
+	double percent;
+
+	if (size && value[size - 1] == '%')
+		size--;
+	snprintf(number, sizeof(number), "%.*s", (int)size, value);
+	if (size >= sizeof(number) || cli_number(number, 0.001, 100, &percent))
+		return cli_usage("%s %s: not a share of a CPU; it takes percent, such as 1%% or 0.5%%",
+				 cli_option_spelling(option), value);
+	o->agent.max_cpu = percent / 100;
+	return 0;
+}
+
 static const struct cli_option other_options[] = {
+	{"max-cpu", 0, "PERCENT",
+	 "CPU time that pybpf and its processes may take, of one CPU (default 1%); before they take more, the rate is "
+	 "halved, and each sample counts for two; it is raised again when they take little",
+	 .take = take_max_cpu},
 	{"max-memory", 0, "MIB",
 	 "memory of pybpf and its maps in the kernel together, as of `pybpf record` (default " CLI_NUMBER(
 		 SESSION_MAX_MEMORY_DEFAULT) ")",
@@ -195,7 +217,8 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		.agent = {.epoch_s = AGENT_EPOCH_DEFAULT_S,
 			  .dir = AGENT_DIR_DEFAULT,
 			  .keep_s = AGENT_KEEP_DEFAULT_S,
-			  .keep_size = AGENT_KEEP_SIZE_DEFAULT},
+			  .keep_size = AGENT_KEEP_SIZE_DEFAULT,
+			  .max_cpu = AGENT_MAX_CPU_DEFAULT},
 		.session = SESSION_OPTIONS_DEFAULT,
 	};
 	o->session.freq = AGENT_FREQ_DEFAULT;

@@ -37,8 +37,9 @@ struct kernel_sampler {
 	size_t nr_events;
 	struct kernel_attached *attached;
 	int count;
-	unsigned freq; /* Hz */
-	double shift;  /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
+	unsigned freq;    /* Hz */
+	unsigned divisor; /* of it */
+	double shift;     /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
 };
 
 struct kernel {

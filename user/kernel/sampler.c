@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,7 +255,7 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq)
 
 	if (cpus < 0)
 		return cpus;
-	*sampler = (struct kernel_sampler){.freq = freq};
+	*sampler = (struct kernel_sampler){.freq = freq, .divisor = 1};
 	choose_events(k);
 	sampler->attached =
 		calloc(sampler->nr_events * (size_t)cpus + KERNEL_MEMORY_POINTS, sizeof(*sampler->attached));
@@ -282,7 +283,8 @@ static double random_share(void)
 double kernel_vary_rate(struct kernel *k)
 {
 	struct kernel_sampler *sampler = &k->sampler;
-	double least = JITTER_TICKS / (double)sampler->freq;
+	const double freq = sampler->freq / (double)sampler->divisor;
+	double least = JITTER_TICKS / freq;
 	double seconds = (least > JITTER_MIN_S ? least : JITTER_MIN_S) * (0.75 + 0.5 * random_share());
 	double shift = sampler->shift, rate;
 
@@ -291,12 +293,12 @@ double kernel_vary_rate(struct kernel *k)
 		shift = JITTER_SHARE * (2 * random_share() - 1);
 	sampler->shift = sampler->shift ? 0 : -shift;
 	/* The change discards the current period, of which half has passed on average. */
-	rate = sampler->freq * (1 + shift) + 0.5 / seconds;
+	rate = freq * (1 + shift) + 0.5 / seconds;
 	for (int i = 0; i < sampler->count; i++) {
 		const struct kernel_attached *attached = &sampler->attached[i];
 		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
 		 * (perf_swevent_init_hrtimer). */
-		uint64_t value = attached->is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)(rate + 0.5);
+		uint64_t value = attached->is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)fmax(rate + 0.5, 1);
 
 		/* If this fails (the kernel's highest rate is the limit), the event keeps its old rate, which does as
 		 * well. */
@@ -304,6 +306,13 @@ double kernel_vary_rate(struct kernel *k)
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}
 	return seconds;
+}
+
+void kernel_divide_rate(struct kernel *k, unsigned divisor)
+{
+	k->sampler.divisor = divisor;
+	k->sampler.shift = 0;
+	kernel_vary_rate(k);
 }
 
 void kernel_detach_sampler(struct kernel *k)

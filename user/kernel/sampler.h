@@ -42,9 +42,11 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq);
  * Gives each event that has a rate another one close to its own and begins its period anew. Otherwise a program
  * that repeats a cycle of the timer's length (or a multiple or a fraction of it) would always be sampled in the same
  * part of its cycle. Returns the number of seconds after which to call it next. On average over such intervals the rate
- * is freq.
+ * is freq, or what kernel_divide_rate() has made of it.
  */
 double kernel_vary_rate(struct kernel *k);
+/* Divides the rate by a number from 1 on: from now on it is freq / divisor. */
+void kernel_divide_rate(struct kernel *k, unsigned divisor);
 /* Stops the timer; no program runs any more when it returns. May be called twice. */
 void kernel_detach_sampler(struct kernel *k);
 

@@ -173,6 +173,7 @@ struct profile_fact {
 #define PROFILE_FACT_STOLEN  "stolen_s" /* CPU time that a hypervisor gave to other machines */
 #define PROFILE_FACT_WAITED  "waited_s" /* time in which some thread waited for a CPU */
 #define PROFILE_FACT_FREQ    "freq_hz"
+#define PROFILE_FACT_WEIGHT  "weight"  /* for how many of freq_hz a sample counts, if not 1: the rate was lowered */
 #define PROFILE_FACT_EVENT   "event"   /* cpu-clock or cycles */
 #define PROFILE_FACT_PYTHON  "python"  /* versions of the sampled Pythons: "3.10, 3.12" */
 #define PROFILE_FACT_COMMAND "command" /* command lines of the processes, if --cmdline asked for them */

@@ -48,33 +48,33 @@ int session_find_owners(struct session *s, const struct pybpf_thread_key *of, st
 }
 
 /* Counts samples from before the process's interpreter ran. Returns 0 or -ENOMEM. */
-static int add_early(struct session *s, struct processes_record *process, uint64_t value)
+static int add_early(struct session *s, struct processes_record *process, const struct pybpf_count *count)
 {
 	const struct pybpf_pseudo_stack pseudo = {.no_frames_reason = PYBPF_COUNT_NO_INTERPRETER};
 	const struct pybpf_thread_key of = {.proc_id = process->proc_id};
 	uint32_t stack, owner, thread;
 
-	s->counters[PYBPF_COUNT_NO_INTERPRETER] += value;
+	s->counters[PYBPF_COUNT_NO_INTERPRETER] += count->count;
 	/* They are counted as samples, which is not the unit of the values of events, nor of the time of threads. */
 	if (s->options.python_only || s->options.gil || s->options.exception || s->options.nr_events ||
 	    s->options.mode != SESSION_CPU)
 		return 0;
 	if (s->options.times)
-		s->counters[PYBPF_COUNT_UNTIMED] += value;
+		s->counters[PYBPF_COUNT_UNTIMED] += count->count;
 	stack = stacks_add_pseudo(s->stacks, &pseudo);
 	if (stack == PROFILE_NONE || session_find_owners(s, &of, process, &owner, &thread))
 		return -ENOMEM;
-	return profile_add_sample(s->profile, stack, owner, thread, value);
+	return profile_add_sample(s->profile, stack, owner, thread, count->value);
 }
 
 /* Counts samples that were taken before pybpf knew what the process is. Returns 0 or -ENOMEM. */
-static int add_undecided(struct session *s, struct processes_record *process, uint64_t value)
+static int add_undecided(struct session *s, struct processes_record *process, const struct pybpf_count *count)
 {
 	enum processes_state state = process ? process->state : PROCESSES_OTHER;
 	enum pybpf_counter what = PYBPF_COUNT_NOT_READY;
 
 	if (state == PROCESSES_PYTHON && process->known_before_run)
-		return add_early(s, process, value);
+		return add_early(s, process, count);
 	if (state == PROCESSES_LOOKING)
 		what = process->ended ? PYBPF_COUNT_MISSED : PYBPF_COUNT_NOT_READY;
 	else if (state != PROCESSES_PYTHON && s->options.all)
@@ -82,8 +82,8 @@ static int add_undecided(struct session *s, struct processes_record *process, ui
 	else if (state == PROCESSES_OTHER)
 		what = PYBPF_COUNT_OTHER_PROGRAM;
 	if (process && what == PYBPF_COUNT_NOT_READY)
-		process->undecided += value;
-	s->counters[what] += value;
+		process->undecided += count->count;
+	s->counters[what] += count->count;
 	return 0;
 }
 
@@ -99,6 +99,16 @@ static uint32_t stack_of(struct session *s, const struct pybpf_count_key *key)
 	return stack == PROFILE_NONE && key->no_frames_reason ? stacks_add_pseudo(s->stacks, &pseudo) : stack;
 }
 
+struct pybpf_count session_weigh_count(const struct session *s, const struct pybpf_count_key *key,
+				       const struct pybpf_count *count)
+{
+	struct pybpf_count weighed = *count;
+
+	if (key->kind == PYBPF_KIND_CPU)
+		weighed.value = count->count * s->weight;
+	return weighed;
+}
+
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
@@ -108,7 +118,7 @@ int session_add_count(struct session *s, const struct pybpf_count_key *key, cons
 	if (process)
 		process->wanted = true;
 	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
-		return add_undecided(s, process, count->count);
+		return add_undecided(s, process, count);
 	if (process && !key->no_frames_reason)
 		processes_mark_sampled(s->processes, process);
 	counted.stack = process ? stack_of(s, key) : PROFILE_NONE;
@@ -145,11 +155,13 @@ static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
 static int take_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	struct pass *pass = arg;
+	struct pybpf_count weighed;
 	int err;
 
 	if (!is_of_pass(key, arg))
 		return 0;
-	err = session_add_count(pass->session, key, count);
+	weighed = session_weigh_count(pass->session, key, count);
+	err = session_add_count(pass->session, key, &weighed);
 	return err || pass->due.all ? err : note_taken(pass, key);
 }
 

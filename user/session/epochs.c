@@ -50,10 +50,11 @@ static bool is_decided(const struct pybpf_count_key *key, void *arg)
 static int take_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	struct epoch *epoch = arg;
+	const struct pybpf_count weighed = session_weigh_count(epoch->session, key, count);
 
 	if (is_decided(key, epoch))
-		return session_add_count(epoch->session, key, count);
-	return session_pending_add_count(&epoch->session->pending, key, count);
+		return session_add_count(epoch->session, key, &weighed);
+	return session_pending_add_count(&epoch->session->pending, key, &weighed);
 }
 
 static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)

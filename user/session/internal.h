@@ -40,6 +40,7 @@ struct session {
 	struct session_thread_names thread_names;
 	struct session_epoch_pending pending;
 	struct session_page_owners page_owners;
+	unsigned weight;                     /* what a CPU sample counts for */
 	uint64_t touched;                    /* bytes of all counts of a memory event */
 	uint64_t held_at_most;               /* bytes in the profile of processes that have ended */
 	struct session_sources *sources;     /* NULL unless asked for */
@@ -99,7 +100,10 @@ bool session_may_keep_time(struct session *s);
  */
 void session_keep_memory(struct session *s, double now);
 
-/* Adds a count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
+/* Returns a count of the kernel's map with its value: what its samples count for, of CPU samples. */
+struct pybpf_count session_weigh_count(const struct session *s, const struct pybpf_count_key *key,
+				       const struct pybpf_count *count);
+/* Adds a weighed count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
 
 /*

@@ -103,6 +103,7 @@ struct session *session_new(const struct session_options *options)
 	if (!s)
 		goto no_memory;
 	s->options = *options;
+	s->weight = 1;
 	s->end_at = HUGE_VAL;
 	session_measures_init(s);
 	session_pending_init(&s->pending);
@@ -180,6 +181,12 @@ void session_end_at(struct session *s, double when)
 double session_jitter(struct session *s)
 {
 	return kernel_vary_rate(s->kernel);
+}
+
+void session_divide_rate(struct session *s, unsigned divisor)
+{
+	kernel_divide_rate(s->kernel, divisor);
+	s->weight = divisor;
 }
 
 double session_used_s(void)

@@ -197,6 +197,11 @@ int session_attach(struct session *s);
 void session_end_at(struct session *s, double when);
 /* Varies the rate, so that the timer does not stay in step with a program. Returns as kernel_vary_rate does. */
 double session_jitter(struct session *s);
+/*
+ * For a rolling session of CPU samples: divides the rate by a number from 1 on, and has each sample from now on count
+ * for so many, so that values are of the same unit as before. To be called right after session_end_epoch().
+ */
+void session_divide_rate(struct session *s, unsigned divisor);
 /* Stops sampling. May be called twice. */
 void session_detach(struct session *s);
 

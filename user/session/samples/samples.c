@@ -17,12 +17,6 @@ static void detach(struct session *s)
 	kernel_detach_sampler(s->kernel);
 }
 
-/* Returns the value of a count in the profile, whose unit is that of its kind. */
-static uint64_t value_of(const struct session_counted *counted)
-{
-	return counted->key->kind == PYBPF_KIND_CPU ? counted->count->count : counted->count->value;
-}
-
 static int add_count(struct session *s, const struct session_counted *counted)
 {
 	const struct pybpf_thread_key of = SESSION_THREAD_OF(counted->key);
@@ -30,8 +24,9 @@ static int add_count(struct session *s, const struct session_counted *counted)
 	uint32_t owner, thread;
 	int err = session_find_owners(s, &of, counted->process, &owner, &thread);
 
-	s->touched += counted->count->value;
-	err = err ?: profile_add_sample(s->profile, counted->stack, owner, thread, value_of(counted));
+	if (counted->key->kind != PYBPF_KIND_CPU)
+		s->touched += counted->count->value;
+	err = err ?: profile_add_sample(s->profile, counted->stack, owner, thread, counted->count->value);
 	if (err || !s->options.times)
 		return err;
 	return session_times_know(&s->times, counted->key,
