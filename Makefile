@@ -273,7 +273,7 @@ $(BUILD)/flags: FORCE
 # What is installed, as FILE:PLACE below PREFIX. PROGRAM=build/pybpf-static installs that one.
 PROGRAM ?= $(BUILD)/pybpf
 INSTALLED := $(PROGRAM):bin/pybpf $(foreach page,$(wildcard docs/*.1),$(page):share/man/man1/$(notdir $(page))) \
-	docs/seccomp.json:share/pybpf/seccomp.json \
+	docs/seccomp.json:share/pybpf/seccomp.json docs/pybpf-agent.service:share/pybpf/pybpf-agent.service \
 	tools/completion/pybpf.bash:share/bash-completion/completions/pybpf \
 	tools/completion/_pybpf:share/zsh/site-functions/_pybpf \
 	tools/completion/pybpf.fish:share/fish/vendor_completions.d/pybpf.fish

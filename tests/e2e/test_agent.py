@@ -4,9 +4,14 @@
 import contextlib
 import datetime
 import json
+import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
+
+import pytest
 
 import harness
 from harness import cpu_s, pybpf
@@ -15,9 +20,9 @@ NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-(\d+)ms-(\d{8})\.pybpf")
 
 
 @contextlib.contextmanager
-def agent(folder, *args):
+def agent(folder, *args, **options):
     command = [harness.PYBPF, "agent", "--dir", str(folder), *map(str, args)]
-    with harness.started(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with harness.started(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options) as process:
         yield process
 
 
@@ -137,12 +142,40 @@ def test_the_rate_is_lowered(tmp_path):
     with harness.target(harness.default_python(), "shares.py") as target:
         before = cpu_s(target.pid)
         with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 999, "--max-cpu", "0.001%") as process:
-            harness.wait_for(lambda: len(epochs(folder)) >= 4)
-            err = end(process)
+            said = ""
+            # The signal comes in the epoch in which it is lowered.
+            while "the rate is lowered to 250 Hz" not in said:
+                said += process.stderr.readline()
+            end(process)
         used = cpu_s(target.pid) - before
-    assert "the rate is lowered to 500 Hz" in err and "the rate is lowered to 250 Hz" in err, err
+    assert "the rate is lowered to 500 Hz" in said
     everything = as_json(folder)
     assert "2" in everything["facts"]["weight"].split(", ")
     taken = account(everything, "python", "without")
     assert 0 < taken < values(everything)
     assert 0.5 < values(everything) / 999 / used < 1.5
+
+
+def test_the_service_manager_is_told(tmp_path):
+    """READY when it samples, WATCHDOG in the interval that the manager asks for, STOPPING before the last epoch is written."""
+    address = str(tmp_path / "manager")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address)
+        manager.settimeout(harness.PATIENCE)
+        environment = {**os.environ, "NOTIFY_SOCKET": address, "WATCHDOG_USEC": "300000"}
+        with agent(tmp_path / "epochs", "--epoch", "1s", env=environment) as process:
+            assert [manager.recv(100) for _ in range(3)] == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+            end(process)
+        said = []
+        while said[-1:] != [b"STOPPING=1"]:
+            said.append(manager.recv(100))
+        assert set(said[:-1]) <= {b"WATCHDOG=1"}
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_unit_is_accepted(tmp_path):
+    unit = tmp_path / "pybpf-agent.service"
+    text = (harness.TOP / "docs" / "pybpf-agent.service").read_text(encoding="utf-8")
+    unit.write_text(text.replace("/usr/bin/pybpf", str(harness.PYBPF)))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0 and not done.stderr, done.stderr

@@ -27,7 +27,7 @@ static void choose_sinks(struct agent *a)
 struct agent *agent_new(const struct agent_options *options, struct error *error)
 {
 	struct agent *a = calloc(1, sizeof(*a));
-	int err = 0;
+	int err;
 
 	if (!a) {
 		error_set(error, -ENOMEM, "out of memory while starting");
@@ -36,6 +36,7 @@ struct agent *agent_new(const struct agent_options *options, struct error *error
 	a->options = *options;
 	a->metrics.divisor = 1;
 	choose_sinks(a);
+	err = agent_notify_open(&a->notify, error);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
 		err = a->sinks[i]->open ? a->sinks[i]->open(a, error) : 0;
 	if (!err)
@@ -52,6 +53,7 @@ void agent_free(struct agent *a)
 		if (a->sinks[i]->close)
 			a->sinks[i]->close(a);
 	}
+	agent_notify_close(&a->notify);
 	profile_free(a->held);
 	free(a);
 }
@@ -61,6 +63,7 @@ static int on_tick(void *arg)
 	struct agent *a = arg;
 	int err = 0;
 
+	agent_notify_tend(&a->notify);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
 		err = a->sinks[i]->tend ? a->sinks[i]->tend(a) : 0;
 	if (err)
@@ -86,7 +89,9 @@ int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *ar
 
 	a->session = session;
 	agent_begin_epochs(a);
+	agent_notify_tell(&a->notify, "READY=1");
 	end = session_run(&run);
+	agent_notify_tell(&a->notify, "STOPPING=1");
 	session_detach(session);
 	priority_restore();
 	err = agent_finish(a);

@@ -199,11 +199,15 @@ int agent_finish(struct agent *a)
 	const double end = clock_s(CLOCK_MONOTONIC);
 	const struct profile *profile;
 	struct session_account account;
+	struct profile_measure measure;
 	int err = session_collect(a->session, &profile, &account);
 
 	if (err)
 		return err;
-	err = keep(profile, a);
+	/* Its measure is complete, and that of what was held back was not. */
+	measure = profile_get_measure(profile);
+	err = a->held ? profile_set_measure(a->held, &measure) : 0;
+	err = err ?: keep(profile, a);
 	if (err)
 		log_error("cannot finish the last epoch: %s", strerror(-err));
 	return err ?: hand_on(a, end, &account);

@@ -4,6 +4,7 @@
 #define AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "agent/notify.h"
 #include "agent/sink.h"
 
 struct agent {
@@ -12,6 +13,7 @@ struct agent {
 	const struct agent_sink *sinks[AGENT_SINKS]; /* those that the options want */
 	size_t nr_sinks;
 	struct agent_metrics metrics;
+	struct agent_notify notify;
 
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
 	double begin, end;              /* end: as it is planned */
