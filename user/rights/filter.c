@@ -17,6 +17,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -47,9 +49,12 @@
 #define K RIGHTS_IN(RIGHTS_COMMIT)
 #define E RIGHTS_IN(RIGHTS_KEEP)
 /* A helper's filter comes on top of its forkserver's. */
-#define M   RIGHTS_IN(RIGHTS_FORKSERVER)
-#define H   (RIGHTS_IN(RIGHTS_HELPER) | M)
-#define ANY (S | L | R | K | E | H)
+#define M RIGHTS_IN(RIGHTS_FORKSERVER)
+#define H (RIGHTS_IN(RIGHTS_HELPER) | M)
+/* So does the filter of the process with the network, on top of its keeper's. */
+#define P   RIGHTS_IN(RIGHTS_NETWORK_KEEPER)
+#define N   (RIGHTS_IN(RIGHTS_NETWORK) | P)
+#define ANY (S | L | R | K | E | H | N)
 
 struct rule {
 	int call;
@@ -65,34 +70,34 @@ struct rule {
 /* A call may have several rules. The most frequent calls come first. */
 static const struct rule rules[] = {
 	{SYS_read, ANY, 0, 0, 0},
-	{SYS_pread64, H | L, 0, 0, 0},
+	{SYS_pread64, H | L | N, 0, 0, 0},
 	{SYS_process_vm_readv, H, 0, 0, 0},
 	/*
 	 * Opens for reading only: files to be written are open already. O_CREAT and O_TRUNC are refused too, as they
 	 * have an effect without an access mode for writing. openat2 is not allowed at any level: its flags are in
 	 * memory, where a filter cannot look.
 	 */
-	{SYS_openat, S | L | H, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
+	{SYS_openat, S | L | H | N, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
 	{SYS_close, ANY, 0, 0, 0},
 	{SYS_newfstatat, ANY, 0, 0, 0},
 	{SYS_fstat, ANY, 0, 0, 0},
-	{SYS_statx, S | L | H, 0, 0, 0},
+	{SYS_statx, S | L | H | N, 0, 0, 0},
 	{SYS_statfs, S | L | H, 0, 0, 0},
 	{SYS_fstatfs, S | L | H, 0, 0, 0},
-	{SYS_readlinkat, S | L | H, 0, 0, 0},
-	{SYS_faccessat, S | L | H, 0, 0, 0},
-	{SYS_faccessat2, S | L | H, 0, 0, 0},
-	{SYS_getdents64, S | L | E | H, 0, 0, 0},
+	{SYS_readlinkat, S | L | H | N, 0, 0, 0},
+	{SYS_faccessat, S | L | H | N, 0, 0, 0},
+	{SYS_faccessat2, S | L | H | N, 0, 0, 0},
+	{SYS_getdents64, S | L | E | H | N, 0, 0, 0},
 	{SYS_getcwd, S | L | H, 0, 0, 0},
 #ifdef SYS_readlink
-	{SYS_readlink, S | L | H, 0, 0, 0},
-	{SYS_access, S | L | H, 0, 0, 0},
+	{SYS_readlink, S | L | H | N, 0, 0, 0},
+	{SYS_access, S | L | H | N, 0, 0, 0},
 #endif
 	{SYS_write, ANY, 0, 0, 0},
 	{SYS_writev, ANY, 0, 0, 0},
 	{SYS_readv, S | L | R | E | H, 0, 0, 0},
 	{SYS_lseek, ANY, 0, 0, 0},
-	{SYS_ftruncate, S, 0, 0, 0},
+	{SYS_ftruncate, S | N, 0, 0, 0},
 	{SYS_fsync, ANY, 0, 0, 0},
 	{SYS_fdatasync, ANY, 0, 0, 0},
 	{SYS_sendmsg, ANY, 0, 0, 0},
@@ -116,8 +121,8 @@ static const struct rule rules[] = {
 	{SYS_clock_gettime, ANY, 0, 0, 0},
 	{SYS_clock_getres, ANY, 0, 0, 0},
 	{SYS_gettimeofday, ANY, 0, 0, 0},
-	{SYS_clock_nanosleep, S | L | H, 0, 0, 0},
-	{SYS_nanosleep, S | L | H, 0, 0, 0},
+	{SYS_clock_nanosleep, S | L | H | N, 0, 0, 0},
+	{SYS_nanosleep, S | L | H | N, 0, 0, 0},
 	{SYS_ppoll, ANY, 0, 0, 0},
 	{SYS_epoll_pwait, S | L, 0, 0, 0},
 	{SYS_epoll_ctl, S | L, 0, 0, 0},
@@ -141,8 +146,10 @@ static const struct rule rules[] = {
 	{SYS_bpf, S, 0, ~0u, BPF_OBJ_GET_INFO_BY_FD},
 
 	/* No memory becomes code. */
-	{SYS_mmap, S | R | K | E | H, 2, PROT_EXEC, 0},
-	{SYS_mprotect, S | R | K | E | H, 2, PROT_EXEC, 0},
+	{SYS_mmap, S | R | K | E | H | N, 2, PROT_EXEC, 0},
+	{SYS_mprotect, S | R | K | E | H | N, 2, PROT_EXEC, 0},
+	/* A body that is handed to the process with the network. */
+	{SYS_memfd_create, S | R, 0, 0, 0},
 	{SYS_munmap, ANY, 0, 0, 0},
 	{SYS_mremap, ANY, 0, 0, 0},
 	{SYS_madvise, ANY, 0, 0, 0},
@@ -187,6 +194,43 @@ static const struct rule rules[] = {
 	{SYS_mprotect, L, 0, 0, 0},
 	{SYS_socket, L, 0, 0, 0},
 	{SYS_connect, L, 0, 0, 0},
+
+	/* libcurl asks for names in a thread, by libraries that /etc/nsswitch.conf names; code comes only from files.
+	 */
+	{SYS_socket, N, 0, ~0u, AF_INET},
+	{SYS_socket, N, 0, ~0u, AF_INET6},
+	{SYS_socket, N, 0, ~0u, AF_NETLINK},
+	{SYS_mmap, N, 3, MAP_ANONYMOUS, 0},
+	{SYS_clone, N, 0, CLONE_THREAD, CLONE_THREAD},
+	{SYS_connect, N, 0, 0, 0},
+	{SYS_bind, N, 0, 0, 0},
+	{SYS_getsockopt, N, 0, 0, 0},
+	{SYS_setsockopt, N, 0, 0, 0},
+	{SYS_getsockname, N, 0, 0, 0},
+	{SYS_getpeername, N, 0, 0, 0},
+	{SYS_sendmmsg, N, 0, 0, 0},
+	{SYS_shutdown, N, 0, 0, 0},
+	{SYS_socketpair, N, 0, 0, 0},
+	{SYS_eventfd2, N, 0, 0, 0},
+	{SYS_pipe2, N, 0, 0, 0},
+	{SYS_fcntl, N, 1, ~0u, F_SETFL},
+	{SYS_ioctl, N, 1, ~0u, FIONREAD},
+	{SYS_ioctl, N, 1, ~0u, FIONBIO},
+	{SYS_set_robust_list, N, 0, 0, 0},
+	{SYS_rseq, N, 0, 0, 0},
+	{SYS_prlimit64, N, 0, 0, 0},
+	{SYS_sched_getaffinity, N, 0, 0, 0},
+	{SYS_prctl, N, 0, ~0u, PR_SET_NAME},
+	{SYS_pwrite64, N, 0, 0, 0},
+	/* Its keeper forks it and confines it. */
+	{SYS_clone, P, 0, 0, 0},
+	{SYS_prctl, P, 0, 0, 0},
+	{SYS_capset, P, 0, 0, 0},
+	{SYS_seccomp, P, 0, 0, 0},
+	{SYS_landlock_create_ruleset, P, 0, 0, 0},
+	{SYS_landlock_add_rule, P, 0, 0, 0},
+	{SYS_landlock_restrict_self, P, 0, 0, 0},
+	{SYS_getppid, P, 0, 0, 0},
 
 	/* Stops threads and reads how they stopped: what they do is not changed. */
 	{SYS_ptrace, F, 0, ~0u, PTRACE_SEIZE},
@@ -233,7 +277,7 @@ static const struct rule rules[] = {
 
 /* A rule takes seven instructions at most; four are made for a process's own numbers. */
 #define RULES            (sizeof(rules) / sizeof(*rules))
-#define OWN_RULES        5
+#define OWN_RULES        7
 #define INSTRUCTIONS_MAX (8 + 7 * (RULES + OWN_RULES))
 
 struct filter {
@@ -283,6 +327,14 @@ static void allow_own_priority(struct filter *f)
 	say(f, SECCOMP_RET_ALLOW);
 }
 
+/* Makes a call fail without a message: the C library asks for it, and does without it. */
+static void refuse_quietly(struct filter *f, int call, int error)
+{
+	load_word(f, offsetof(struct seccomp_data, nr));
+	emit(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1));
+	say(f, SECCOMP_RET_ERRNO | (uint32_t)error);
+}
+
 static void build(struct filter *f, const struct rights_wanted *wanted)
 {
 	/* abort() sends its signal to itself. */
@@ -314,6 +366,12 @@ static void build(struct filter *f, const struct rights_wanted *wanted)
 		allow(f, &make_map);
 	if (wanted->nr_folders && wanted->level == RIGHTS_KEEP)
 		allow(f, &in_folder);
+	if (RIGHTS_IN(wanted->level) & N) {
+		/* Its flags are in memory, where a filter cannot look: threads are made by clone in place of it. */
+		refuse_quietly(f, SYS_clone3, ENOSYS);
+		/* Sockets of this machine, such as those of daemons for names. */
+		refuse_quietly(f, SYS_socket, EAFNOSUPPORT);
+	}
 	say(f, SECCOMP_RET_TRAP);
 }
 

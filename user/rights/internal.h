@@ -16,4 +16,10 @@ int rights_filter_install(const struct rights_wanted *wanted);
  */
 int rights_landlock_restrict(const int *folders, size_t count, bool reads);
 
+/*
+ * Allows opening files for reading only, and only what the C library, libcurl and TLS need: libraries, settings and
+ * certificates. /proc, and so every process, is out of reach. Returns 0 or negative errno.
+ */
+int rights_landlock_read_settings(void);
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits by Landlock (Linux 5.13) which files a process may change, whatever user it runs as. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,11 +32,11 @@ int rights_landlock_version(void)
 	return version < 0 ? -errno : (int)version;
 }
 
-int rights_landlock_restrict(const int *folders, size_t count, bool reads)
+/* Makes a set of rules, in which no access is allowed yet. Returns its descriptor or negative errno. */
+static int create_ruleset(uint64_t accesses)
 {
-	const uint64_t reading = reads ? READS : 0;
-	struct landlock_ruleset_attr attr = {.handled_access_fs = WRITES | reading};
-	int version = rights_landlock_version(), ruleset, err = 0;
+	struct landlock_ruleset_attr attr = {.handled_access_fs = accesses};
+	int version = rights_landlock_version(), ruleset;
 
 	if (version < 0)
 		return version;
@@ -47,17 +48,78 @@ int rights_landlock_restrict(const int *folders, size_t count, bool reads)
 	if (version >= 5)
 		attr.handled_access_fs |= ACCESS_IOCTL_DEV;
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-	if (ruleset < 0)
-		return -errno;
-	for (size_t i = 0; i < count && !err; i++) {
-		struct landlock_path_beneath_attr beneath = {.allowed_access = PLACES | reading,
-							     .parent_fd = folders[i]};
+	return ruleset < 0 ? -errno : ruleset;
+}
 
-		if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0))
-			err = -errno;
-	}
-	if (!err && syscall(SYS_landlock_restrict_self, ruleset, 0))
-		err = -errno;
+static int allow_beneath(int ruleset, uint64_t accesses, int fd)
+{
+	struct landlock_path_beneath_attr beneath = {.allowed_access = accesses, .parent_fd = fd};
+
+	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) ? -errno : 0;
+}
+
+/* Closes the set. Returns 0 or negative errno. */
+static int restrict_self(int ruleset)
+{
+	int err = syscall(SYS_landlock_restrict_self, ruleset, 0) ? -errno : 0;
+
 	close(ruleset);
 	return err;
+}
+
+int rights_landlock_restrict(const int *folders, size_t count, bool reads)
+{
+	const uint64_t reading = reads ? READS : 0;
+	int ruleset = create_ruleset(WRITES | reading);
+
+	if (ruleset < 0)
+		return ruleset;
+	for (size_t i = 0; i < count; i++) {
+		int err = allow_beneath(ruleset, PLACES | reading, folders[i]);
+
+		if (err) {
+			close(ruleset);
+			return err;
+		}
+	}
+	return restrict_self(ruleset);
+}
+
+int rights_landlock_read_settings(void)
+{
+	/* Where distributions keep them, and where /etc/resolv.conf may point to. */
+	static const char *const folders[] = {
+		"/etc",
+		"/usr",
+		"/lib",
+		"/lib64",
+		"/run/systemd/resolve",
+		"/run/resolvconf",
+		"/run/NetworkManager",
+		"/var/lib/ca-certificates",
+		"/nix/store",
+		"/gnu/store",
+	};
+	static const char *const files[] = {"/dev/null", "/dev/random", "/dev/urandom"};
+	const size_t nr_folders = sizeof(folders) / sizeof(*folders), nr = nr_folders + sizeof(files) / sizeof(*files);
+	int ruleset = create_ruleset(WRITES | READS), err = 0;
+
+	if (ruleset < 0)
+		return ruleset;
+	for (size_t i = 0; i < nr && !err; i++) {
+		bool folder = i < nr_folders;
+		int fd = open(folder ? folders[i] : files[i - nr_folders], O_PATH | O_CLOEXEC);
+
+		/* A missing one allows nothing. */
+		if (fd < 0)
+			continue;
+		err = allow_beneath(ruleset, LANDLOCK_ACCESS_FS_READ_FILE | (folder ? LANDLOCK_ACCESS_FS_READ_DIR : 0),
+				    fd);
+		close(fd);
+	}
+	if (err) {
+		close(ruleset);
+		return err;
+	}
+	return restrict_self(ruleset);
 }

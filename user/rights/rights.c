@@ -3,6 +3,7 @@
 #include "rights/rights.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -17,6 +18,8 @@
 /* Number of capabilities that the kernel has room for (two words of linux/capability.h); Linux 6.18 has 41. */
 #define CAPABILITIES    64
 #define BIT(capability) (UINT64_C(1) << (capability))
+/* The user and group whom files of unmapped users seem to belong to (kernel.overflowuid): nobody, nogroup. */
+#define NOBODY 65534
 
 /*
  * Returns whether bpf(2) needs CAP_BPF even to use an open map: before Linux 5.19 (commit c8644cd0efe7) it does where
@@ -116,6 +119,12 @@ static int write_sets(uint64_t permitted, uint64_t effective)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
+static void empty_bounding_set(void)
+{
+	for (int c = 0; c < CAPABILITIES && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
+		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+}
+
 /*
  * Empties the ambient and the bounding set and locks the securebits, which outlive a change of the other sets. This
  * takes CAP_SETPCAP; without it there is little that they could give.
@@ -127,8 +136,7 @@ static void empty_other_sets(void)
 				   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (int c = 0; c < CAPABILITIES && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
-		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	empty_bounding_set();
 	prctl(PR_SET_SECUREBITS, bits, 0, 0, 0);
 }
 
@@ -153,6 +161,13 @@ static int drop_capabilities(const struct rights_wanted *wanted)
 	return err ?: write_sets(keep, keep);
 }
 
+static int confine_files(const struct rights_wanted *wanted)
+{
+	if (wanted->level == RIGHTS_COMMIT || wanted->level == RIGHTS_KEEP)
+		return rights_landlock_restrict(wanted->folders, wanted->nr_folders, wanted->level == RIGHTS_KEEP);
+	return wanted->level == RIGHTS_NETWORK ? rights_landlock_read_settings() : 0;
+}
+
 int rights_drop(const struct rights_wanted *wanted, struct error *error)
 {
 	int err;
@@ -166,15 +181,30 @@ int rights_drop(const struct rights_wanted *wanted, struct error *error)
 		return error_set(error, err, "cannot set no_new_privs: %s", strerror(-err));
 	}
 	/* A kernel may be built without these two; what is given up above does not depend on them. */
-	if (wanted->level == RIGHTS_COMMIT || wanted->level == RIGHTS_KEEP) {
-		err = rights_landlock_restrict(wanted->folders, wanted->nr_folders, wanted->level == RIGHTS_KEEP);
-		if (err && err != -ENOSYS && err != -EOPNOTSUPP)
-			return error_set(error, err, "cannot confine the use of files by Landlock: %s", strerror(-err));
-	}
+	err = confine_files(wanted);
+	if (err && err != -ENOSYS && err != -EOPNOTSUPP)
+		return error_set(error, err, "cannot confine the use of files by Landlock: %s", strerror(-err));
 	err = rights_filter_install(wanted);
 	if (err && err != -ENOSYS && err != -EINVAL)
 		return error_set(error, err, "cannot install the filter of system calls: %s", strerror(-err));
 	return 0;
+}
+
+int rights_become_nobody(struct error *error)
+{
+	int err = 0;
+
+	empty_bounding_set();
+	if (!geteuid() &&
+	    (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+		err = -errno;
+	/* Other processes of that user cannot look into this one either. */
+	if (!err && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		err = -errno;
+	if (!err)
+		return 0;
+	return error_set(error, err, "cannot become the user and group %d, who have no rights: %s", NOBODY,
+			 strerror(-err));
 }
 
 int rights_empty(void)

@@ -15,14 +15,16 @@
 
 /* The part of the work that is still to be done. */
 enum rights_level {
-	RIGHTS_SAMPLE,     /* programs are loaded, events and outputs open: a run, and writing its profile */
-	RIGHTS_LIST,       /* ps: prints what helpers report of other processes */
-	RIGHTS_FREEZE,     /* dump --freeze: also stops processes and lets them go on */
-	RIGHTS_REPORT,     /* saved profiles and outputs are open: one becomes the other */
-	RIGHTS_COMMIT,     /* written files are put in their places */
-	RIGHTS_KEEP,       /* files in a folder are made, read, named and removed */
-	RIGHTS_FORKSERVER, /* helpers are forked (helper.h) */
-	RIGHTS_HELPER,     /* what others wrote is opened and parsed, and other processes' memory read */
+	RIGHTS_SAMPLE,         /* programs are loaded, events and outputs open: a run, and writing its profile */
+	RIGHTS_LIST,           /* ps: prints what helpers report of other processes */
+	RIGHTS_FREEZE,         /* dump --freeze: also stops processes and lets them go on */
+	RIGHTS_REPORT,         /* saved profiles and outputs are open: one becomes the other */
+	RIGHTS_COMMIT,         /* written files are put in their places */
+	RIGHTS_KEEP,           /* files in a folder are made, read, named and removed */
+	RIGHTS_FORKSERVER,     /* helpers are forked (helper.h) */
+	RIGHTS_HELPER,         /* what others wrote is opened and parsed, and other processes' memory read */
+	RIGHTS_NETWORK_KEEPER, /* the process with the network is forked, and forked again if it crashes (push.h) */
+	RIGHTS_NETWORK,        /* profiles are sent: the network, and the descriptors that are open */
 	RIGHTS_LEVELS,
 };
 
@@ -53,6 +55,12 @@ int rights_drop(const struct rights_wanted *wanted, struct error *error);
  * Returns 0 or negative errno.
  */
 int rights_keep_descriptors(int *kept, size_t count);
+
+/*
+ * Becomes a user without rights, whom nothing belongs to, if the process is root's. Returns 0, or negative errno with a
+ * sentence in *error.
+ */
+int rights_become_nobody(struct error *error);
 
 /*
  * In a child, before it executes a program as another user: empties the sets of capabilities, so that the program has

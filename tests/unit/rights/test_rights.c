@@ -43,7 +43,6 @@ static char page[4096] __attribute__((aligned(4096)));
 static const struct attempt refused[] = {
 	{"execve", SYS_execve, {(long)"/bin/true", (long)no_words, (long)no_words}, EPERM},
 	{"execveat", SYS_execveat, {AT_FDCWD, (long)"/bin/true", (long)no_words, (long)no_words}, EPERM},
-	{"clone3", SYS_clone3, {0}, EPERM},
 	{"ptrace", SYS_ptrace, {PTRACE_TRACEME}, EPERM},
 	{"process_vm_writev", SYS_process_vm_writev, {1}, EPERM},
 	{"pidfd_getfd", SYS_pidfd_getfd, {-1}, EPERM},
@@ -85,6 +84,7 @@ static const struct attempt refused[] = {
 };
 
 static const struct attempt all_but_maker_refused[] = {{"clone", SYS_clone, {SIGCHLD}, EPERM}};
+static const struct attempt all_but_network_refused[] = {{"clone3", SYS_clone3, {0}, EPERM}};
 static const struct attempt all_but_helpers_refused[] = {{"capset", SYS_capset, {0}, EPERM}};
 
 /* Where files are read and put at other levels. */
@@ -126,6 +126,36 @@ static const struct attempt freezing_allowed[] = {
 	{"ptrace, seize", SYS_ptrace, {PTRACE_SEIZE, 0}, ESRCH},
 	{"ptrace, interrupt", SYS_ptrace, {PTRACE_INTERRUPT, 0}, ESRCH},
 	{"ptrace, detach", SYS_ptrace, {PTRACE_DETACH, 0}, ESRCH},
+};
+
+/*
+ * The process with the network: no other process, no file but settings, no socket of this machine. Landlock
+ * (Linux 5.13) refuses files.
+ */
+static const struct attempt network_refused[] = {
+	{"process_vm_readv", SYS_process_vm_readv, {1}, EPERM},
+	{"ptrace, seize", SYS_ptrace, {PTRACE_SEIZE, 1}, EPERM},
+	{"kill", SYS_kill, {1, 0}, EPERM},
+	{"pidfd_open", SYS_pidfd_open, {1, 0}, EPERM},
+	{"bpf, look-up", SYS_bpf, {BPF_MAP_LOOKUP_ELEM, 0, 0}, EPERM},
+	{"socket of this machine", SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, EAFNOSUPPORT},
+	{"socket of packets", SYS_socket, {AF_PACKET, SOCK_RAW, 0}, EAFNOSUPPORT},
+	{"a process by clone", SYS_clone, {SIGCHLD, 0, 0}, EPERM},
+	{"clone3", SYS_clone3, {0, 0}, ENOSYS},
+	{"execve", SYS_execve, {(long)"/bin/true", 0, 0}, EPERM},
+	{"memory that is code", SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1}, EPERM},
+	{"open to write", SYS_openat, {AT_FDCWD, (long)"/etc/passwd", O_WRONLY}, EPERM},
+};
+
+static const struct attempt network_files_refused[] = {
+	{"open of itself", SYS_openat, {AT_FDCWD, (long)"/proc/self/status", O_RDONLY}, EACCES},
+	{"open of another process", SYS_openat, {AT_FDCWD, (long)"/proc/1/cmdline", O_RDONLY}, EACCES},
+	{"open of a file in /tmp", SYS_openat, {AT_FDCWD, (long)"/tmp", O_RDONLY}, EACCES},
+};
+
+static const struct attempt network_allowed[] = {
+	{"open of settings", SYS_openat, {AT_FDCWD, (long)"/etc/nowhere/n", O_RDONLY}, ENOENT},
+	{"connect", SYS_connect, {-1}, EBADF},
 };
 
 /* Who raised its priority before must be able to give it back: `dump` does when it takes long. */
@@ -196,6 +226,11 @@ static int try_clone(void)
 	return try(all_but_maker_refused, COUNT(all_but_maker_refused));
 }
 
+static int try_clone3(void)
+{
+	return try(all_but_network_refused, COUNT(all_but_network_refused));
+}
+
 static int try_capset(void)
 {
 	return try(all_but_helpers_refused, COUNT(all_but_helpers_refused));
@@ -220,6 +255,13 @@ static int try_listing(void)
 	return try(&attempt, 1);
 }
 
+static int try_network(void)
+{
+	int wrong = try(network_refused, COUNT(network_refused)) | try(network_allowed, COUNT(network_allowed));
+
+	return rights_landlock_version() < 1 ? wrong : wrong | try(network_files_refused, COUNT(network_files_refused));
+}
+
 static int try_priority(void)
 {
 	return try(own_priority, COUNT(own_priority));
@@ -235,9 +277,12 @@ static void test_refused_at_every_level(void **unused)
 	(void)unused;
 	for (int level = 0; level < RIGHTS_LEVELS; level++) {
 		assert_int_equal(in_child((enum rights_level)level, try_refused), 0);
-		if (level != RIGHTS_FORKSERVER)
+		if (level != RIGHTS_NETWORK_KEEPER && level != RIGHTS_NETWORK)
+			assert_int_equal(in_child((enum rights_level)level, try_clone3), 0);
+		/* The one keeps helpers, the other the process with the network. */
+		if (level != RIGHTS_FORKSERVER && level != RIGHTS_NETWORK_KEEPER)
 			assert_int_equal(in_child((enum rights_level)level, try_clone), 0);
-		if (level != RIGHTS_FORKSERVER && level != RIGHTS_HELPER)
+		if (level != RIGHTS_FORKSERVER && level != RIGHTS_HELPER && level != RIGHTS_NETWORK_KEEPER)
 			assert_int_equal(in_child((enum rights_level)level, try_capset), 0);
 	}
 }
@@ -249,6 +294,7 @@ static void test_refused_by_arguments(void **unused)
 	assert_int_equal(in_child(RIGHTS_REPORT, try_report), 0);
 	assert_int_equal(in_child(RIGHTS_FREEZE, try_freezing), 0);
 	assert_int_equal(in_child(RIGHTS_LIST, try_listing), 0);
+	assert_int_equal(in_child(RIGHTS_NETWORK, try_network), 0);
 }
 
 static void test_own_priority(void **unused)

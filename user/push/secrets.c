@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads headers, the token, certificates and the key, while the process has the rights of its user. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "push/internal.h"
+
+/* A bundle of all authorities has some 250 KiB. */
+#define FILE_MAX ((size_t)4 << 20)
+
+enum secrecy {
+	PUBLIC,
+	SECRET,
+};
+
+static int check_file(int fd, const char *what, const char *path, enum secrecy secrecy, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return error_set(error, -EINVAL, "%s, the file with the %s, is not a file", path, what);
+	if (secrecy == SECRET && status.st_mode & (S_IRWXG | S_IRWXO))
+		return error_set(error, -EPERM, "others than its owner may use %s, the file with the %s: chmod 600 it",
+				 path, what);
+	return 0;
+}
+
+static int read_all(int fd, const char *path, char **text, struct error *error)
+{
+	char *bytes = malloc(FILE_MAX + 1);
+	size_t size = 0;
+	ssize_t n = 1;
+
+	while (bytes && n > 0 && size < FILE_MAX) {
+		n = read(fd, bytes + size, FILE_MAX - size);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	if (!bytes || n < 0 || size == FILE_MAX) {
+		int err = !bytes ? -ENOMEM : n < 0 ? -errno : -EFBIG;
+
+		free(bytes);
+		return error_set(error, err, "cannot read %s: %s", path, strerror(-err));
+	}
+	bytes[size] = '\0';
+	*text = realloc(bytes, size + 1) ?: bytes;
+	if (strlen(*text) == size)
+		return 0;
+	return error_set(error, -EINVAL, "%s has a NUL byte, which no text has", path);
+}
+
+/* Reads a file; path NULL: none. Returns 0, or negative errno with a sentence in *error. */
+static int read_file(const char *what, const char *path, enum secrecy secrecy, char **text, struct error *error)
+{
+	int fd, err;
+
+	if (!path)
+		return 0;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(error, -errno, "cannot open %s, the file with the %s: %s", path, what,
+				 strerror(errno));
+	err = check_file(fd, what, path, secrecy, error);
+	err = err ?: read_all(fd, path, text, error);
+	close(fd);
+	return err;
+}
+
+/* Checks the lines "Name: value", in which "#" begins a remark. */
+static int check_headers(const char *headers, const char *path, struct error *error)
+{
+	unsigned number = 1;
+
+	for (const char *line = headers; *line; number++) {
+		size_t length = strcspn(line, "\n"), name = strspn(line, "!#$%&'*+-.^_`|~0123456789"
+									 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+									 "abcdefghijklmnopqrstuvwxyz");
+
+		if (length && *line != '#' && (!name || line[name] != ':'))
+			return error_set(error, -EINVAL, "line %u of %s is not a header: write NAME: VALUE", number,
+					 path);
+		line += length + (line[length] == '\n');
+	}
+	return 0;
+}
+
+/* Appends the token as a header. Returns 0 or -ENOMEM. */
+static int add_token(char **headers, char *token)
+{
+	char *both = NULL;
+
+	token[strcspn(token, "\r\n")] = '\0';
+	if (asprintf(&both, "%s\nAuthorization: Bearer %s\n", *headers ?: "", token) < 0)
+		return -ENOMEM;
+	explicit_bzero(token, strlen(token));
+	free(*headers);
+	*headers = both;
+	return 0;
+}
+
+int push_secrets_read(struct push_secrets *secrets, const struct push_options *options, struct error *error)
+{
+	char *token = NULL;
+	int err;
+
+	*secrets = (struct push_secrets){.headers = NULL};
+	if (!options->certificate != !options->key)
+		return error_set(error, -EINVAL, "a client's certificate and its key go together; give both");
+	err = read_file("headers", options->headers, SECRET, &secrets->headers, error);
+	err = err ?: read_file("token", options->token, SECRET, &token, error);
+	err = err ?: read_file("authorities' certificates", options->ca, PUBLIC, &secrets->ca, error);
+	err = err ?: read_file("client's certificate", options->certificate, PUBLIC, &secrets->certificate, error);
+	err = err ?: read_file("client's key", options->key, SECRET, &secrets->key, error);
+	if (!err && secrets->headers)
+		err = check_headers(secrets->headers, options->headers, error);
+	if (!err && token && !*token)
+		err = error_set(error, -EINVAL, "%s, the file with the token, is empty", options->token);
+	if (!err && token && add_token(&secrets->headers, token))
+		err = error_set(error, -ENOMEM, "cannot keep the token: out of memory");
+	free(token);
+	return err;
+}
+
+void push_secrets_free(struct push_secrets *secrets)
+{
+	char *const texts[] = {secrets->headers, secrets->ca, secrets->certificate, secrets->key};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i])
+			explicit_bzero(texts[i], strlen(texts[i]));
+		free(texts[i]);
+	}
+	*secrets = (struct push_secrets){.headers = NULL};
+}

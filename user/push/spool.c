@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Bodies on the disk, in some files of one size that are written in turn. The process that sends has no right to open a
+ * file: all are open from its beginning. A record is a head and the bytes of a body; its head says whether it still
+ * waits, and a checksum whether it is whole. When there is no place, the file with the oldest records is emptied.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "push/internal.h"
+
+#define MAGIC "pybpfsp1"
+
+enum state {
+	STATE_WAITS = 1,
+	STATE_DONE = 2,
+};
+
+struct head {
+	char magic[8];
+	uint32_t state;
+	uint32_t checksum; /* of all behind it: the rest of the head, and the bytes */
+	uint64_t sequence;
+	struct push_message message;
+};
+
+static uint32_t checksum(const struct head *head, const void *bytes)
+{
+	const Bytef *from = (const Bytef *)&head->sequence;
+	uLong sum = crc32(0, from, (uInt)(sizeof(*head) - offsetof(struct head, sequence)));
+
+	return (uint32_t)crc32(sum, bytes, (uInt)head->message.size);
+}
+
+/* A folder in which nobody but its owner, root or the caller, could have put files. */
+static int check_folder(int folder, const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(folder, &status))
+		return error_set(error, -errno, "cannot look at the spool folder %s: %s", path, strerror(errno));
+	if (status.st_uid && status.st_uid != geteuid())
+		return error_set(error, -EPERM,
+				 "the spool folder %s belongs to user %u; it has to belong to root or to "
+				 "the user who sends",
+				 path, status.st_uid);
+	if (status.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(error, -EPERM, "others than its owner may write to the spool folder %s; chmod 700 it",
+				 path);
+	return 0;
+}
+
+static int open_segment(int folder, unsigned i, const char *path, struct error *error)
+{
+	char name[32];
+	int fd, err;
+
+	snprintf(name, sizeof(name), "segment-%u.spool", i);
+	fd = openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return error_set(error, -errno, "cannot open %s/%s: %s", path, name, strerror(errno));
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	err = -errno;
+	close(fd);
+	return error_set(error, err, "the spool folder %s is in use by another pybpf; give each its own", path);
+}
+
+int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, struct error *error)
+{
+	int at, err;
+
+	*spool = (struct push_spool){.segment_max = max / PUSH_SPOOL_SEGMENTS, .next_sequence = 1};
+	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS; i++)
+		spool->files[i] = -1;
+	if (!folder)
+		return 0;
+	at = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (at < 0)
+		return error_set(error, -errno, "cannot open the spool folder %s: %s", folder, strerror(errno));
+	err = check_folder(at, folder, error);
+	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS && !err; i++) {
+		spool->files[i] = open_segment(at, i, folder, error);
+		err = spool->files[i] < 0 ? spool->files[i] : 0;
+	}
+	close(at);
+	return err;
+}
+
+void push_spool_close(struct push_spool *spool)
+{
+	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS; i++) {
+		if (spool->files[i] >= 0)
+			close(spool->files[i]);
+		spool->files[i] = -1;
+	}
+	while (spool->first) {
+		struct push_spool_record *next = spool->first->next;
+
+		free(spool->first);
+		spool->first = next;
+	}
+	spool->count = spool->bytes = 0;
+}
+
+static int read_fully(int fd, void *to, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int write_fully(int fd, const void *from, size_t size, uint64_t offset)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pwrite(fd, (const char *)from + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Reads a record and checks it. Returns a body, which the caller frees, or NULL with a negative errno in *err. */
+static struct push_body *read_record(int fd, uint64_t offset, struct head *head, int *err)
+{
+	struct push_body *body = NULL;
+
+	*err = read_fully(fd, head, sizeof(*head), offset);
+	if (*err)
+		return NULL;
+	*err = -EBADMSG;
+	if (memcmp(head->magic, MAGIC, sizeof(head->magic)) || head->message.size > PUSH_BODY_MAX ||
+	    !memchr(head->message.suffix, 0, sizeof(head->message.suffix)) ||
+	    !memchr(head->message.content_type, 0, sizeof(head->message.content_type)))
+		return NULL;
+	body = calloc(1, sizeof(*body));
+	if (body)
+		body->bytes = malloc(head->message.size + 1);
+	*err = body && body->bytes ? read_fully(fd, body->bytes, head->message.size, offset + sizeof(*head)) : -ENOMEM;
+	if (!*err && checksum(head, body->bytes) != head->checksum)
+		*err = -EBADMSG;
+	if (*err) {
+		push_body_free(body);
+		return NULL;
+	}
+	body->message = head->message;
+	return body;
+}
+
+/* Adds a record to the list, which is in the order of sequences. Returns 0 or -ENOMEM. */
+static int add_record(struct push_spool *spool, uint32_t segment, uint64_t offset, uint64_t size, uint64_t sequence)
+{
+	struct push_spool_record *record = calloc(1, sizeof(*record)), **at = &spool->first;
+
+	if (!record)
+		return -ENOMEM;
+	*record = (struct push_spool_record){.segment = segment, .offset = offset, .size = size, .sequence = sequence};
+	/* Most come in their order. */
+	if (spool->added && spool->added->sequence < sequence)
+		at = &spool->added->next;
+	while (*at && (*at)->sequence < sequence)
+		at = &(*at)->next;
+	record->next = *at;
+	*at = spool->added = record;
+	spool->waiting[segment]++;
+	spool->count++;
+	spool->bytes += size;
+	return 0;
+}
+
+static int scan_segment(struct push_spool *spool, uint32_t i)
+{
+	uint64_t offset = 0;
+	struct stat status;
+	struct head head;
+	int err = 0;
+
+	while (!err) {
+		struct push_body *body = read_record(spool->files[i], offset, &head, &err);
+		uint64_t size = sizeof(head) + (body ? body->message.size : 0);
+
+		push_body_free(body);
+		if (!body)
+			break;
+		if (head.state == STATE_WAITS)
+			err = add_record(spool, i, offset, size, head.sequence);
+		if (head.sequence >= spool->next_sequence) {
+			spool->next_sequence = head.sequence + 1;
+			spool->active = i;
+		}
+		offset += size;
+	}
+	if (err == -ENOMEM || fstat(spool->files[i], &status))
+		return err ?: -errno;
+	/* A record that is not whole was being written when the machine or the process ended. */
+	if ((uint64_t)status.st_size > offset) {
+		spool->dropped_error++;
+		spool->last_error = -EBADMSG;
+	}
+	spool->used[i] = offset;
+	return ftruncate(spool->files[i], (off_t)offset) ? -errno : 0;
+}
+
+/* Empties a file in which no body waits. */
+static void empty_segment(struct push_spool *spool, uint32_t i)
+{
+	spool->used[i] = 0;
+	if (ftruncate(spool->files[i], 0))
+		spool->last_error = -errno;
+}
+
+int push_spool_scan(struct push_spool *spool)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < PUSH_SPOOL_SEGMENTS && spool->files[i] >= 0 && !err; i++) {
+		err = scan_segment(spool, i);
+		if (!err && !spool->waiting[i])
+			empty_segment(spool, i);
+	}
+	return err;
+}
+
+/* Takes the record that *at points to out of the list, and frees it. */
+static void unlink_record(struct push_spool *spool, struct push_spool_record **at)
+{
+	struct push_spool_record *record = *at;
+
+	*at = record->next;
+	spool->added = NULL;
+	spool->count--;
+	spool->bytes -= record->size;
+	spool->waiting[record->segment]--;
+	free(record);
+}
+
+static void drop_segment(struct push_spool *spool, uint32_t segment)
+{
+	for (struct push_spool_record **at = &spool->first; *at;) {
+		struct push_spool_record *record = *at;
+
+		if (record->segment != segment) {
+			at = &record->next;
+			continue;
+		}
+		unlink_record(spool, at);
+		spool->dropped_full++;
+	}
+	empty_segment(spool, segment);
+}
+
+static int write_record(struct push_spool *spool, const struct push_body *body, uint64_t size)
+{
+	const uint32_t i = spool->active;
+	const uint64_t offset = spool->used[i];
+	struct head head = {.state = STATE_WAITS, .sequence = spool->next_sequence, .message = body->message};
+	int err;
+
+	memcpy(head.magic, MAGIC, sizeof(head.magic));
+	head.checksum = checksum(&head, body->bytes);
+	err = write_fully(spool->files[i], body->bytes, body->message.size, offset + sizeof(head));
+	err = err ?: write_fully(spool->files[i], &head, sizeof(head), offset);
+	if (!err && fdatasync(spool->files[i]))
+		err = -errno;
+	err = err ?: add_record(spool, i, offset, size, head.sequence);
+	if (err) {
+		if (ftruncate(spool->files[i], (off_t)offset))
+			spool->last_error = -errno;
+		return err;
+	}
+	spool->used[i] += size;
+	spool->next_sequence++;
+	return 0;
+}
+
+int push_spool_put(struct push_spool *spool, const struct push_body *body)
+{
+	const uint64_t size = sizeof(struct head) + body->message.size;
+	int err;
+
+	if (spool->files[0] < 0)
+		return -ENOENT;
+	if (size > spool->segment_max) {
+		spool->dropped_full++;
+		return -EFBIG;
+	}
+	if (spool->used[spool->active] + size > spool->segment_max) {
+		spool->active = (spool->active + 1) % PUSH_SPOOL_SEGMENTS;
+		drop_segment(spool, spool->active);
+	}
+	err = write_record(spool, body, size);
+	if (err) {
+		spool->dropped_error++;
+		spool->last_error = err;
+	}
+	return err;
+}
+
+/* Forgets a record; its file is emptied with its last one. */
+static void forget_record(struct push_spool *spool, struct push_spool_record **at)
+{
+	const uint32_t segment = (*at)->segment;
+
+	unlink_record(spool, at);
+	if (!spool->waiting[segment])
+		empty_segment(spool, segment);
+}
+
+struct push_body *push_spool_get(struct push_spool *spool)
+{
+	while (spool->first) {
+		const uint32_t segment = spool->first->segment;
+		const uint64_t offset = spool->first->offset;
+		struct head head;
+		int err;
+		struct push_body *body = read_record(spool->files[segment], offset, &head, &err);
+
+		if (body) {
+			body->spool_sequence = spool->first->sequence;
+			return body;
+		}
+		if (err == -ENOMEM)
+			return NULL;
+		spool->dropped_error++;
+		spool->last_error = err;
+		forget_record(spool, &spool->first);
+	}
+	return NULL;
+}
+
+bool push_spool_done(struct push_spool *spool, const struct push_body *body)
+{
+	const uint32_t state = STATE_DONE;
+	struct push_spool_record **at = &spool->first;
+	int err;
+
+	while (*at && (*at)->sequence != body->spool_sequence)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	err = write_fully(spool->files[(*at)->segment], &state, sizeof(state),
+			  (*at)->offset + offsetof(struct head, state));
+	if (err)
+		spool->last_error = err;
+	forget_record(spool, at);
+	return true;
+}

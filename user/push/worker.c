@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The process that has the network. It receives bodies, sends the oldest one first and one at a time, and keeps the
+ * others: in memory, then in the spool.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/gzip.h"
+#include "base/log.h"
+#include "base/text_stream.h"
+#include "push/internal.h"
+
+/* Longest wait if there is nothing to do, in s. */
+#define IDLE_S 3600.0
+
+struct worker {
+	struct push_process *process;
+	struct push_shared *shared;
+	struct push_spool *spool;
+	struct push_transfer transfer;
+	struct push_queue queue;
+	struct push_body *current; /* that is sent, or waits for its next attempt */
+	double next_try_s;         /* CLOCK_MONOTONIC */
+	unsigned failures;         /* attempts since the last one that was taken or refused */
+	bool ends;
+	double deadline_s; /* if it ends */
+	/* What was said already. */
+	bool said_failing, said_refused, said_rejected, said_spool;
+};
+
+static double now_s(void)
+{
+	return clock_s(CLOCK_MONOTONIC);
+}
+
+static double random_share(void)
+{
+	uint32_t bits = 0;
+
+	if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+		return 1;
+	return bits / ((double)UINT32_MAX + 1);
+}
+
+/* The URL without its query, which may be secret. */
+#define SHOWN(w) (int)strcspn((w)->process->url, "?"), (w)->process->url
+
+static void drop(struct worker *w, struct push_body *body, enum push_cause cause)
+{
+	w->shared->dropped[cause]++;
+	push_body_free(body);
+}
+
+/* Makes the shared counts those of now. */
+static void publish(struct worker *w)
+{
+	const bool in_memory = w->current && !w->current->spool_sequence;
+
+	w->shared->dropped[PUSH_SPOOL_FULL] += w->spool->dropped_full;
+	w->shared->dropped[PUSH_SPOOL_ERROR] += w->spool->dropped_error;
+	if (w->spool->dropped_error && !w->said_spool) {
+		log_warn("a profile that could not be sent is lost: the spool does not take it, or was damaged: %s",
+			 strerror(-w->spool->last_error));
+		w->said_spool = true;
+	}
+	w->spool->dropped_full = w->spool->dropped_error = 0;
+	w->shared->in_memory = w->queue.count + in_memory;
+	w->shared->in_memory_bytes = w->queue.bytes + (in_memory ? w->current->message.size : 0);
+	w->shared->spooled = w->spool->count;
+	w->shared->spooled_bytes = w->spool->bytes;
+}
+
+/* Moves a body from memory to the spool; without one it is dropped for the cause. */
+static void put_aside(struct worker *w, struct push_body *body, enum push_cause cause)
+{
+	/* All but the first of these errors are counted by the spool. */
+	if (push_spool_put(w->spool, body) == -ENOENT)
+		drop(w, body, cause);
+	else
+		push_body_free(body);
+}
+
+/* Compresses a body's bytes. Returns 0 or -ENOMEM. */
+static int compress_body(struct push_body *body)
+{
+	char *packed = NULL;
+	size_t size = 0;
+	FILE *out = text_stream_open(&packed, &size), *gzip = out ? gzip_open(out) : NULL;
+	bool whole = gzip && fwrite(body->bytes, 1, body->message.size, gzip) == body->message.size;
+
+	if (gzip && fclose(gzip))
+		whole = false;
+	if (out && fclose(out))
+		whole = false;
+	if (!whole) {
+		free(packed);
+		return -ENOMEM;
+	}
+	free(body->bytes);
+	body->bytes = packed;
+	body->message.size = size;
+	return 0;
+}
+
+/* Makes a body of a message and the file that came with it. Returns NULL without memory, or for a short file. */
+static struct push_body *read_body(const struct push_message *message, int fd)
+{
+	struct push_body *body = message->size <= PUSH_BODY_MAX ? calloc(1, sizeof(*body)) : NULL;
+	size_t done = 0;
+	ssize_t n = 1;
+
+	if (body)
+		body->bytes = malloc(message->size + 1);
+	while (body && body->bytes && n > 0 && done < message->size) {
+		n = pread(fd, body->bytes + done, message->size - done, (off_t)done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (!body || !body->bytes || done < message->size) {
+		push_body_free(body);
+		return NULL;
+	}
+	body->message = *message;
+	if (!message->compress || !compress_body(body))
+		return body;
+	push_body_free(body);
+	return NULL;
+}
+
+static void take_body(struct worker *w, const struct push_message *message, int fd)
+{
+	struct push_body *body = read_body(message, fd);
+
+	w->shared->taken_bytes += message->size;
+	if (!body) {
+		w->shared->dropped[PUSH_QUEUE_FULL]++;
+		return;
+	}
+	push_queue_append(&w->queue, body);
+	while (w->queue.bytes > w->process->queue_max)
+		put_aside(w, push_queue_take(&w->queue), PUSH_QUEUE_FULL);
+}
+
+/* Receives one message. Returns whether there was one. */
+static bool receive(struct worker *w)
+{
+	static struct push_message message;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec bytes = {.iov_base = &message, .iov_len = sizeof(message)};
+	struct msghdr head = {.msg_iov = &bytes,
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(w->process->socket, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *with = n > 0 ? CMSG_FIRSTHDR(&head) : NULL;
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (with && with->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(with), sizeof(fd));
+	if (n == sizeof(message) && message.kind == PUSH_BODY && fd >= 0) {
+		take_body(w, &message, fd);
+	} else {
+		/* Without a message to end, who pushes has died: nothing more comes, and nobody waits. */
+		w->ends = true;
+		w->deadline_s = n == sizeof(message) ? (double)message.deadline_ns / 1e9 : now_s();
+	}
+	if (fd >= 0)
+		close(fd);
+	return !w->ends;
+}
+
+/* Ends with the current body, which was sent, or lost for the cause. */
+static void settle(struct worker *w, bool sent, enum push_cause cause)
+{
+	struct push_body *body = w->current;
+	const bool counted = body->spool_sequence && !push_spool_done(w->spool, body);
+
+	w->current = NULL;
+	w->failures = 0;
+	w->next_try_s = 0;
+	if (sent && !counted) {
+		w->shared->sent++;
+		w->shared->sent_bytes += body->message.size;
+	} else if (!counted) {
+		w->shared->dropped[cause]++;
+	}
+	push_body_free(body);
+}
+
+/* The attempts of the current body took too long: the next ones are another one's. */
+static void give_up(struct worker *w)
+{
+	struct push_body *body = w->current;
+
+	w->current = NULL;
+	/* One of the spool stays there, and is tried again. */
+	if (body->spool_sequence)
+		push_body_free(body);
+	else
+		put_aside(w, body, PUSH_GIVEN_UP);
+}
+
+static void try_later(struct worker *w, const struct push_outcome *outcome)
+{
+	double now = now_s();
+
+	w->next_try_s = now + push_wait_s(++w->failures, outcome->retry_after_s, random_share());
+	if (!w->said_failing)
+		log_warn("cannot send to %.*s: %s; trying again for %g s", SHOWN(w), outcome->text,
+			 w->process->retry_s);
+	w->said_failing = true;
+	if (w->next_try_s > w->current->first_s + w->process->retry_s) {
+		w->next_try_s = w->next_try_s > now + w->process->retry_s ? now + w->process->retry_s : w->next_try_s;
+		give_up(w);
+	} else {
+		w->shared->retried++;
+	}
+}
+
+static void tell_sent(struct worker *w, const struct push_outcome *outcome)
+{
+	if (w->said_failing)
+		log_warn("%.*s takes profiles again", SHOWN(w));
+	w->said_failing = false;
+	if (outcome->rejected && !w->said_rejected) {
+		log_warn("%.*s rejected %llu profiles of what it took: %s; this is said once", SHOWN(w),
+			 (unsigned long long)outcome->rejected, outcome->text);
+		w->said_rejected = true;
+	}
+}
+
+static void handle(struct worker *w, const struct push_outcome *outcome)
+{
+	if (outcome->verdict == PUSH_AGAIN) {
+		try_later(w, outcome);
+		return;
+	}
+	if (outcome->verdict == PUSH_TAKEN) {
+		tell_sent(w, outcome);
+		w->shared->rejected_profiles += outcome->rejected;
+	} else if (!w->said_refused) {
+		log_warn("cannot send to %.*s: %s; the profile is lost, and this is said once", SHOWN(w),
+			 outcome->text);
+		w->said_refused = true;
+	}
+	settle(w, outcome->verdict == PUSH_TAKEN, outcome->verdict == PUSH_UNTRUSTED ? PUSH_NOT_TRUSTED : PUSH_REFUSED);
+}
+
+/* Begins the next attempt if it is time for one. At the end, what is in the spool stays there. */
+static void begin(struct worker *w)
+{
+	struct push_outcome outcome = {.verdict = PUSH_AGAIN, .text = "out of memory"};
+
+	if (w->transfer.runs || now_s() < w->next_try_s)
+		return;
+	if (!w->current && !w->ends)
+		w->current = push_spool_get(w->spool);
+	if (!w->current)
+		w->current = push_queue_take(&w->queue);
+	if (!w->current)
+		return;
+	if (w->current->first_s == 0)
+		w->current->first_s = now_s();
+	if (push_transfer_begin(&w->transfer, w->current))
+		try_later(w, &outcome);
+}
+
+/* Returns whether nothing is left to do, or no time for it. */
+static bool is_over(const struct worker *w)
+{
+	const bool waits = w->current && !w->transfer.runs;
+
+	if (!w->ends)
+		return false;
+	if (!w->queue.count && (!w->current || (w->current->spool_sequence && !w->transfer.runs)))
+		return true;
+	return now_s() >= w->deadline_s || ((waits || !w->current) && w->next_try_s > w->deadline_s);
+}
+
+static double wait_for_s(const struct worker *w)
+{
+	double until = now_s() + IDLE_S;
+
+	if (!w->transfer.runs && (w->current || w->queue.count || w->spool->count))
+		until = w->next_try_s;
+	if (w->ends && w->deadline_s < until)
+		until = w->deadline_s;
+	return until - now_s();
+}
+
+static void __attribute__((noreturn)) end(struct worker *w)
+{
+	if (w->current && !w->current->spool_sequence)
+		put_aside(w, w->current, PUSH_ENDED);
+	w->current = NULL;
+	while (w->queue.count)
+		put_aside(w, push_queue_take(&w->queue), PUSH_ENDED);
+	publish(w);
+	/* Without the clean-up of libraries, which may wait for a name server. */
+	_exit(0);
+}
+
+void push_work(struct push_process *process)
+{
+	static struct worker w;
+	struct push_outcome outcome;
+
+	w = (struct worker){.process = process, .shared = process->shared, .spool = &process->spool};
+	push_queue_init(&w.queue);
+	if (push_spool_scan(w.spool) || push_transfer_init(&w.transfer, process))
+		_exit(1);
+	if (!w.shared->restarts)
+		w.shared->found = w.spool->count + w.spool->dropped_error;
+	while (true) {
+		publish(&w);
+		if (is_over(&w))
+			end(&w);
+		begin(&w);
+		if (w.transfer.runs && push_transfer_step(&w.transfer, &outcome)) {
+			handle(&w, &outcome);
+			continue;
+		}
+		if (push_transfer_wait(&w.transfer, w.ends ? -1 : process->socket, wait_for_s(&w))) {
+			while (receive(&w))
+				publish(&w);
+		}
+	}
+}
