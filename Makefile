@@ -86,7 +86,7 @@ HARDENING += $(call compiler_takes,-mbranch-protection=standard)
 endif
 
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
-LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -ljansson -lprotobuf-c -lncursesw -ltinfo -llzma -liberty
+LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -ljansson -lprotobuf-c -lncursesw -ltinfo -llzma -lyaml -liberty
 # Those that libdw.a and libelf.a call themselves.
 STATIC_LIBS := $(LDLIBS) -lbz2 -lzstd
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
@@ -259,7 +259,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h lzma.h libiberty/demangle.h curl/curl.h
+HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h lzma.h yaml.h libiberty/demangle.h curl/curl.h
 .PHONY: FORCE
 $(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE

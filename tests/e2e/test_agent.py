@@ -179,3 +179,57 @@ def test_unit_is_accepted(tmp_path):
     unit.write_text(text.replace("/usr/bin/pybpf", str(harness.PYBPF)))
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+WRONG_FILES = [
+    ("epochs: 30s", "line 1, column 1: there is no option epochs; did you mean epoch"),
+    ("keep: 1d\nepoch: never", "line 2, column 8: --epoch never: not the length of an epoch"),
+    ("service:\n- shop=x\n- shop", "line 3, column 3: --service shop: not a rule"),
+    ("kernel: 5", "line 1, column 9: kernel takes true or false"),
+    ("epoch: {a: b}", "line 1, column 8: epoch takes a value"),
+    ("service: [[a]]", "line 1, column 11: service takes a list of texts"),
+    ("epoch: 1s\nepoch: 2s", "line 2, column 1: epoch occurs twice"),
+    ("epoch: 1s\n keep: 1d", "line 2, column 6: this is no YAML"),
+    ("- epoch", "line 1, column 1: the file is one mapping"),
+    ("config: other", "line 1, column 1: there is no option config"),
+    ("", "it is empty"),
+    ("all: true\npid: 1", "--all and -p contradict each other"),
+]
+
+
+@pytest.mark.parametrize("text, words", WRONG_FILES, ids=range(len(WRONG_FILES)))
+def test_wrong_files_of_options(tmp_path, text, words):
+    path = tmp_path / "agent.yaml"
+    path.write_text(text)
+    run = pybpf("agent", "--check", "--config", path)
+    assert run.code == 2 and words in harness.one_sentence(run.err) and not run.out, run
+
+
+def test_files_of_options(tmp_path):
+    """Every key is an option; the command line counts more; who may change the file, chooses."""
+    path = tmp_path / "agent.yaml"
+    path.write_text("# Comment\nepoch: 30s\nservice: [shop=gunicorn*, 'db=pg*']\nkernel: true\nthreads: false\nnative: all\nuser: root\n")
+    run = pybpf("agent", "--check", "--config", path)
+    assert run.code == 0 and run.out == "The options are in order.\n" and not run.err, run
+    assert pybpf("agent", "--check", "--config", path, "--epoch", "x").code == 2
+    path.chmod(0o666)
+    run = pybpf("agent", "--check", "--config", path)
+    assert run.code == 2 and "others may write to it" in harness.one_sentence(run.err)
+
+
+def test_options_change_at_a_hangup(tmp_path):
+    folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
+    path.write_text("epoch: 1h\nfreq: 49\n")
+    with agent(folder, "--config", path, "--keep", "2d") as process:
+        harness.wait_for(lambda: any(path.name.startswith(".pybpf-") for path in folder.glob(".*")))
+        path.write_text("epoch: 1x\n")
+        process.send_signal(signal.SIGHUP)
+        assert "line 1, column 8: --epoch 1x" in process.stderr.readline()
+        assert "the options stay as they were" in process.stderr.readline()
+        path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\n")
+        process.send_signal(signal.SIGHUP)
+        assert "has another freq, which changes at the next start" in process.stderr.readline()
+        assert "was read again: epochs of 1 s, which are kept for 172800 s" in process.stderr.readline()
+        end(process)
+    (name,) = epochs(folder)
+    assert as_json(folder)["facts"]["freq_hz"] == "49"

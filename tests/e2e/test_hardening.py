@@ -98,7 +98,7 @@ def test_versions():
     run = pybpf("--version", "-v")
     assert run.code == 0 and run.err == ""
     said = versions(run.out)
-    assert set(said) == {"libbpf", "libelf", "zlib", "liblzma", "jansson", "protobuf-c", "ncurses"}
+    assert set(said) == {"libbpf", "libelf", "zlib", "liblzma", "jansson", "libyaml-0", "protobuf-c", "ncurses"}
     needed = readelf("-d")
     for name, (version, how) in said.items():
         assert re.search(r"\d+\.\d+", version), (name, version)

@@ -14,6 +14,7 @@ LICENCES = {
     "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later",
     "jansson": "MIT",
+    "libyaml": "MIT",
     "libbpf": "LGPL-2.1-only OR BSD-2-Clause",
     "libiberty": "LGPL-2.1-or-later",
     "libzstd": "BSD-3-Clause OR GPL-2.0-only",

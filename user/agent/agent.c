@@ -8,6 +8,7 @@
 
 #include "agent/internal.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "profile/profile.h"
 #include "rights/priority.h"
 #include "session/run.h"
@@ -73,6 +74,31 @@ static int on_tick(void *arg)
 	return agent_limit_cost(a) ?: agent_hold(a);
 }
 
+static void on_hangup(void *arg)
+{
+	struct agent *a = arg;
+
+	a->options.on_hangup(a->options.on_hangup_arg);
+}
+
+int agent_change(struct agent *a, const struct agent_options *options)
+{
+	int err = 0;
+
+	a->options.epoch_s = options->epoch_s;
+	a->options.fixed_epochs = options->fixed_epochs;
+	a->options.keep_s = options->keep_s;
+	a->options.keep_size = options->keep_size;
+	a->options.max_cpu = options->max_cpu;
+	if (a->begin + options->epoch_s < a->end)
+		a->end = a->begin + options->epoch_s;
+	for (size_t i = 0; i < a->nr_sinks && !err; i++)
+		err = a->sinks[i]->reload ? a->sinks[i]->reload(a) : 0;
+	if (err)
+		log_error("cannot change the options: %s", strerror(-err));
+	return err;
+}
+
 int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
 	const double tick = a->options.epoch_s * TICK_SHARE;
@@ -82,6 +108,7 @@ int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *ar
 		.goes_on_arg = goes_on_arg,
 		.on_interval = on_tick,
 		.interval_s = tick < TICK_MOST_S ? tick : TICK_MOST_S,
+		.on_hangup = a->options.on_hangup ? on_hangup : NULL,
 		.watcher = a,
 	};
 	enum session_end end;

@@ -28,6 +28,9 @@ struct agent_options {
 	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
 	uint32_t max_stacks; /* of the session */
 	unsigned freq;       /* likewise, Hz */
+	/* Called at SIGHUP, to call agent_change(); NULL: it ends the run. */
+	void (*on_hangup)(void *arg);
+	void *on_hangup_arg;
 };
 
 /* What the agent has done so far, and what it costs. */
@@ -55,6 +58,12 @@ void agent_free(struct agent *a);
  * Returns 0, or negative errno after reporting what failed.
  */
 int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg);
+
+/*
+ * Takes over the lengths of epochs, the limits of the files and max_cpu, and ends the epoch that goes on when it is
+ * longer. Returns 0 or negative errno, after reporting what failed.
+ */
+int agent_change(struct agent *a, const struct agent_options *options);
 
 void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics);
 

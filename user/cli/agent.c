@@ -19,6 +19,27 @@ static bool groups_go_on(void *groups)
 	return session_groups_go_on(groups);
 }
 
+/* What SIGHUP needs. */
+struct running {
+	struct cli_agent_options *options;
+	struct agent *agent;
+};
+
+static void on_hangup(void *arg)
+{
+	const struct running *running = arg;
+	const char *path = running->options->config_path;
+	struct agent_options fresh;
+
+	if (!path)
+		log_warn("SIGHUP reads the file of --config again, and there is none");
+	else if (cli_agent_read_again(running->options, &fresh))
+		log_warn("the options stay as they were");
+	else if (!agent_change(running->agent, &fresh))
+		log_warn("%s was read again: epochs of %g s, which are kept for %g s and in %.6g MiB; --max-cpu %g %%",
+			 path, fresh.epoch_s, fresh.keep_s, (double)fresh.keep_size / (1 << 20), 100 * fresh.max_cpu);
+}
+
 static int run(struct cli_agent_options *o, struct agent *agent)
 {
 	const struct discovery_numbers *pids = &o->filter.pids;
@@ -60,6 +81,7 @@ int cli_agent(int argc, char **argv)
 {
 	struct cli_targets targets = {0};
 	struct cli_agent_options o;
+	struct running running = {.options = &o};
 	struct agent *agent = NULL;
 	struct error error;
 	sigset_t signals;
@@ -70,7 +92,13 @@ int cli_agent(int argc, char **argv)
 	code = cli_agent_parse(&o, argc, argv, &helped);
 	if (code || helped)
 		goto done;
+	if (o.check) {
+		puts("The options are in order.");
+		goto done;
+	}
 	set_session(&o);
+	o.agent.on_hangup = on_hangup;
+	o.agent.on_hangup_arg = &running;
 	cli_set_verbosity(o.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
@@ -87,6 +115,7 @@ int cli_agent(int argc, char **argv)
 	agent = agent_new(&o.agent, &error);
 	if (!agent)
 		log_error("%s", error.text);
+	running.agent = agent;
 	code = agent ? run(&o, agent) : CLI_FAILED;
 done:
 	agent_free(agent);

@@ -211,29 +211,20 @@ static const struct cli_example examples[] = {
 	{0},
 };
 
+static const struct cli_option config_options[] = {
+	{"config", 0, "FILE",
+	 "read options from FILE, too: YAML, a line `name: value` for each; true for an option without a value, a list "
+	 "for one that is repeated; what the command line says counts more",
+	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, config_path)},
+	{"check", 0, NULL, "check the options and the file of --config, and end", .take = cli_take_flag,
+	 .offset = offsetof(struct cli_agent_options, check)},
+	{0},
+};
+
 void cli_agent_options_init(struct cli_agent_options *o)
 {
-	*o = (struct cli_agent_options){
-		.agent = {.epoch_s = AGENT_EPOCH_DEFAULT_S,
-			  .dir = AGENT_DIR_DEFAULT,
-			  .keep_s = AGENT_KEEP_DEFAULT_S,
-			  .keep_size = AGENT_KEEP_SIZE_DEFAULT,
-			  .max_cpu = AGENT_MAX_CPU_DEFAULT},
-		.session = SESSION_OPTIONS_DEFAULT,
-	};
-	o->session.freq = AGENT_FREQ_DEFAULT;
-}
-
-void cli_agent_options_free(struct cli_agent_options *o)
-{
-	discovery_filter_free(&o->filter);
-	discovery_service_free_rules(&o->services);
-	profile_edit_free(&o->edit);
-}
-
-int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
-{
-	const struct cli_option_group groups[] = {
+	const struct cli_option_group groups[CLI_AGENT_GROUPS] = {
+		{"Where options come from", config_options, o},
 		{"Which processes", cli_select_options, &o->filter},
 		{"Filters on processes (may be repeated)", cli_select_among_options, &o->filter},
 		{"What services are called", service_options, o},
@@ -243,6 +234,36 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		{"Other", other_options, o},
 		{0},
 	};
+
+	*o = (struct cli_agent_options){
+		.agent = {.epoch_s = AGENT_EPOCH_DEFAULT_S,
+			  .dir = AGENT_DIR_DEFAULT,
+			  .keep_s = AGENT_KEEP_DEFAULT_S,
+			  .keep_size = AGENT_KEEP_SIZE_DEFAULT,
+			  .max_cpu = AGENT_MAX_CPU_DEFAULT},
+		.session = SESSION_OPTIONS_DEFAULT,
+	};
+	o->session.freq = AGENT_FREQ_DEFAULT;
+	memcpy(o->groups, groups, sizeof(groups));
+}
+
+void cli_agent_options_free(struct cli_agent_options *o)
+{
+	discovery_filter_free(&o->filter);
+	discovery_service_free_rules(&o->services);
+	profile_edit_free(&o->edit);
+	cli_config_free(o->config);
+	o->config = NULL;
+}
+
+/* Those that a file may have: all but the first group's. */
+static const struct cli_option_group *groups_of_file(const struct cli_agent_options *o)
+{
+	return o->groups + 1;
+}
+
+static int parse_line(struct cli_agent_options *o, int argc, char **argv, bool *helped)
+{
 	const struct cli_options command = {
 		.command = "pybpf agent",
 		.about =
@@ -250,17 +271,104 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 			"format of them. Without an option that chooses processes it samples all.",
 		.examples = examples,
 		.usage = "  pybpf agent [options]\n",
-		.groups = groups,
-		.notes = "SIGTERM and SIGINT end it in order, with the last epoch written.\n"
+		.groups = o->groups,
+		.notes = "SIGTERM and SIGINT end it in order, with the last epoch written. SIGHUP has it read the file "
+			 "of "
+			 "--config again: --epoch, --fixed-epochs, --keep, --keep-size and --max-cpu change at once, "
+			 "and what changes at the next start only is said.\n"
 			 "Exit status: 0 ended by a signal, or its processes ended; 1 it failed; 2 wrong command line.",
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
 
+	o->argc = argc;
+	o->argv = argv;
+	if (!code && !*helped && optind < argc)
+		return cli_refuse_argument("agent", argv[optind]);
+	return code;
+}
+
+/* Takes the options of the file, and then those of the command line. */
+static int parse_file(struct cli_agent_options *o, const char *path, int argc, char **argv)
+{
+	bool helped;
+
+	cli_agent_options_free(o);
+	cli_agent_options_init(o);
+	o->config = cli_config_read(path, groups_of_file(o));
+	if (!o->config)
+		return CLI_USAGE;
+	return cli_config_take(o->config, NULL) ?: parse_line(o, argc, argv, &helped);
+}
+
+int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
+{
+	int code = parse_line(o, argc, argv, helped);
+
 	if (code || *helped)
 		return code;
-	if (optind < argc)
-		return cli_refuse_argument("agent", argv[optind]);
+	if (o->config_path)
+		code = parse_file(o, o->config_path, argc, argv);
+	if (code)
+		return code;
 	if (!o->filter.pids.count && !o->filter.containers.count && !o->filter.cgroups.count)
 		o->filter.all = true;
 	return cli_select_check(&o->filter, NULL);
+}
+
+/* Returns whether the command line has the option. */
+static bool is_given(const struct cli_agent_options *o, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (int i = 1; i < o->argc; i++) {
+		const char *word = o->argv[i];
+
+		if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, size) &&
+		    (!word[2 + size] || word[2 + size] == '='))
+			return true;
+	}
+	return false;
+}
+
+/* What can change while the agent runs. */
+static const struct {
+	const char *name;
+	size_t offset, size; /* in struct agent_options */
+} changeable[] = {
+#define CHANGEABLE(name, field)                                                                                        \
+	{                                                                                                              \
+		name, offsetof(struct agent_options, field), sizeof(((struct agent_options *)NULL)->field)             \
+	}
+	CHANGEABLE("epoch", epoch_s),       CHANGEABLE("fixed-epochs", fixed_epochs), CHANGEABLE("keep", keep_s),
+	CHANGEABLE("keep-size", keep_size), CHANGEABLE("max-cpu", max_cpu),
+};
+
+#define NR_CHANGEABLE (sizeof(changeable) / sizeof(*changeable))
+
+int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options *agent)
+{
+	const char *wanted[NR_CHANGEABLE + 1] = {NULL}, *all[NR_CHANGEABLE + 1] = {NULL}, *changed;
+	struct cli_agent_options fresh;
+	size_t count = 0;
+	int code = CLI_FAILED;
+
+	cli_agent_options_init(&fresh);
+	for (size_t i = 0; i < NR_CHANGEABLE; i++) {
+		all[i] = changeable[i].name;
+		if (is_given(o, changeable[i].name))
+			memcpy((char *)&fresh.agent + changeable[i].offset,
+			       (const char *)&o->agent + changeable[i].offset, changeable[i].size);
+		else
+			wanted[count++] = changeable[i].name;
+	}
+	fresh.config = cli_config_read(o->config_path, groups_of_file(&fresh));
+	if (fresh.config)
+		code = cli_config_take(fresh.config, wanted);
+	changed = code ? NULL : cli_config_find_change(o->config, fresh.config, all);
+	if (changed)
+		log_warn("%s has another %s, which changes at the next start: it cannot while the agent runs",
+			 o->config_path, changed);
+	*agent = fresh.agent;
+	cli_agent_options_free(&fresh);
+	return code;
 }

@@ -15,6 +15,7 @@
 #include "cli/services.h"
 #include "discovery/ask.h"
 #include "helper/helper.h"
+#include "base/error.h"
 #include "base/log.h"
 
 /* The columns of a terminal that does not tell them, such as a serial line's. */
@@ -22,13 +23,22 @@
 
 uint64_t cli_start_ns;
 
+static char usage_place[CLI_PLACE_MAX];
+
+void cli_set_place(const char *place)
+{
+	snprintf(usage_place, sizeof(usage_place), "%s", place);
+}
+
 int cli_usage(const char *fmt, ...)
 {
+	struct error message;
 	va_list args;
 
 	va_start(args, fmt);
-	log_vprintf(LOG_ERROR, fmt, args);
+	vsnprintf(message.text, sizeof(message.text), fmt, args);
 	va_end(args);
+	log_error("%s%s", usage_place, message.text);
 	return CLI_USAGE;
 }
 

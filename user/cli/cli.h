@@ -44,6 +44,11 @@ void cli_version(bool libraries);
 /* Reports an error in the command line, in one sentence on stderr. Returns CLI_USAGE. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Bytes of a place, with its NUL. */
+#define CLI_PLACE_MAX 512
+/* Has the messages of cli_usage() begin with where they are about, such as "FILE, line 3: "; "": with nothing. */
+void cli_set_place(const char *place);
+
 /* Parses text as a number from min to max, which may have a fraction, into *out. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yaml.h>
 #include <zlib.h>
 
 #include "cli/cli.h"
@@ -59,6 +60,7 @@ void cli_version(bool libraries)
 	print_library("zlib", zlibVersion(), (void (*)(void))zlibVersion);
 	print_library("liblzma", lzma_version_string(), (void (*)(void))lzma_version_string);
 	print_library("jansson", jansson_version_str(), (void (*)(void))json_loads);
+	print_library("libyaml-0", yaml_get_version_string(), (void (*)(void))yaml_get_version_string);
 	print_library("protobuf-c", protobuf_c_version(), (void (*)(void))protobuf_c_version);
 	/* With terminfo's library, which is of the same source. The text is "ncurses 6.4.20221231". */
 	print_library("ncurses", strrchr(curses_version(), ' ') + 1, (void (*)(void))curses_version);

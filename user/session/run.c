@@ -76,6 +76,10 @@ static bool on_signal(struct loop *l, int signal_fd, bool *input)
 		*input = true;
 		return false;
 	}
+	if (info.ssi_signo == SIGHUP && l->run->on_hangup) {
+		l->run->on_hangup(l->run->watcher);
+		return false;
+	}
 	return info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
 }
 

@@ -35,7 +35,9 @@ struct session_run {
 	 */
 	int (*on_input)(void *arg);
 	int input_fd;
-	void *watcher; /* the argument of both */
+	/* Called at SIGHUP, which else ends the run. */
+	void (*on_hangup)(void *arg);
+	void *watcher; /* the argument of all three */
 };
 
 /* Fills *set with the signals that a run handles: to be blocked before a command is started. */

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A file of options: YAML, one mapping from names of options to their values. A flag takes true or false, an option
+ * that may be repeated a list.
+ */
+#ifndef CLI_CONFIG_H
+#define CLI_CONFIG_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+struct cli_config;
+
+/*
+ * Reads a file whose keys are options of these groups, and refuses one that others than its owner, root or pybpf's
+ * user, may write to. Returns NULL after one sentence on stderr, with line and column.
+ */
+struct cli_config *cli_config_read(const char *path, const struct cli_option_group *groups);
+/*
+ * Takes the values as cli_options_parse() takes those of a command line; NULL names: all, else those whose name is in
+ * this list, which ends with NULL. Texts that options keep are valid until cli_config_free(). Returns 0, or an exit
+ * code after one sentence on stderr, with line and column.
+ */
+int cli_config_take(const struct cli_config *config, const char *const names[]);
+/* Returns the first key whose values differ and that is not in the list, or NULL. */
+const char *cli_config_find_change(const struct cli_config *before, const struct cli_config *after,
+				   const char *const names[]);
+/* Accepts NULL. */
+void cli_config_free(struct cli_config *config);
+
+#endif
