@@ -2,6 +2,7 @@
 /* Ends an epoch: switches the sets, and takes the old set's records and counts. */
 #include <errno.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,10 +105,17 @@ static int begin_epoch(struct session *s, bool forget)
 	return err;
 }
 
+/*
+ * CPU time for names of threads when an epoch ends: those that are not read then have the name that was read before, or
+ * the kernel's.
+ */
+#define NAMES_S 0.05
+
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg)
 {
 	int err;
 
+	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
 	s->pending.old_sets = kernel_get_sets(s->kernel);
 	s->pending.changing = true;
 	err = kernel_change_sets(s->kernel, forget);
@@ -117,6 +125,7 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 		err = take(s->profile, arg);
 	}
 	err = err ?: begin_epoch(s, forget);
+	session_thread_names_read_until(&s->thread_names, HUGE_VAL);
 	s->pending.changing = false;
 	err = err ?: take_pending_records(s);
 	if (err && !s->error)

@@ -34,6 +34,8 @@
 #define AGAIN_NS   500000000u
 #define AGAIN_MOST 16
 #define TURN_S     0.1
+/* In a run without end that takes at most this share of the time of a CPU: a name of thousands takes a millisecond. */
+#define AGAIN_SHARE 0.002
 /*
  * Likewise, a module that was not imported is not looked for: it takes some reads for each imported module. A process
  * with many does not keep pybpf busy: that takes this many times as long as the look took.
@@ -296,11 +298,11 @@ static double do_periodic_work(struct session *s, double now)
 {
 	struct session_thread_names *names = &s->thread_names;
 	uint64_t now_ns = (uint64_t)(now * 1e9);
+	double since_s = session_used_s();
 	uint32_t read = 0;
 
 	if (!s->options.threads || now < names->next_s)
 		return SESSION_NEVER_S;
-	names->next_s = now + TURN_S;
 	for (uint32_t i = 0; i < names->threads.count && read < AGAIN_MOST; i++) {
 		struct named_thread *named = intern_item(&names->threads, names->turn++ % names->threads.count);
 		const struct processes_record *process = processes_find_record(s->processes, named->thread.proc_id);
@@ -310,6 +312,9 @@ static double do_periodic_work(struct session *s, double now)
 		refresh(s, process, named);
 		read++;
 	}
+	names->next_s = now + TURN_S;
+	if (s->options.rolling)
+		names->next_s = fmax(names->next_s, now + (session_used_s() - since_s) / AGAIN_SHARE);
 	return SESSION_NEVER_S;
 }
 
