@@ -40,7 +40,8 @@ static void begin_epoch(struct agent *a, double now)
 	double share = a->options.fixed_epochs ? 0 : LENGTH_SHARE * random_share();
 
 	a->begin = now;
-	a->begin_ns = clock_ns(CLOCK_REALTIME);
+	/* What was done with the epoch before took some time since then. */
+	a->begin_ns = clock_ns(CLOCK_REALTIME) - (uint64_t)((clock_s(CLOCK_MONOTONIC) - now) * 1e9);
 	a->end = now + a->options.epoch_s * (1 + share);
 	a->cpu_begin_s = agent_cpu_s(a);
 	a->least = a->most = a->metrics.divisor;

@@ -9,7 +9,7 @@
 #include "profile/saved.h"
 
 /* How long an epoch waits for the process that keeps the files to hand out one. */
-#define PATIENCE_MS 1000
+#define PATIENCE_MS 100
 
 static bool is_wanted(const struct agent_options *options)
 {

@@ -15,6 +15,8 @@
 
 /* Interval between looks at what has become too old. */
 #define LOOK_MS 60000
+/* Interval between tries to make a file where that failed. */
+#define TRY_MS 1000
 
 struct server {
 	int fd;
@@ -25,6 +27,7 @@ struct server {
 	size_t nr_files;
 	struct archive_keeper_counts counts;
 	bool retain_failed; /* it was said; no further try before the next epoch */
+	bool make_failed;   /* it was said; it is tried again */
 };
 
 /* Sends an answer, with a descriptor if it is not -1. Returns whether the other process is still there. */
@@ -60,6 +63,9 @@ static bool hand_out(struct server *s)
 		struct archive_file *file = &s->files[s->nr_files];
 		int err = archive_store_make(s->store, file);
 
+		if (err && s->make_failed)
+			return true;
+		s->make_failed = err != 0;
 		if (err) {
 			a.kind = KEEPER_TOLD;
 			error_set(&a.error, err, "cannot make a file for the next epoch: %s", strerror(-err));
@@ -94,7 +100,7 @@ static bool end_file(struct server *s, const struct keeper_request *request)
 	if (!err)
 		s->counts.written_bytes += s->store->list.epochs[s->store->list.count - 1].size;
 	s->retain_failed = false;
-	return answer(s, &a, -1) && hand_out(s);
+	return answer(s, &a, -1);
 }
 
 static bool serve(struct server *s)
@@ -162,9 +168,9 @@ void keeper_run(int fd, struct archive_store *store, const struct archive_limits
 	tzset();
 	if (!give_up_rights(&s, &ready.error))
 		archive_store_begin(store, &ready.error);
-	there = answer(&s, &ready, -1) && !ready.error.code && hand_out(&s);
-	while (there) {
-		int n = poll(&wait, 1, busy ? 0 : LOOK_MS);
+	there = answer(&s, &ready, -1) && !ready.error.code;
+	while (there && hand_out(&s)) {
+		int n = poll(&wait, 1, busy ? 0 : s.make_failed ? TRY_MS : LOOK_MS);
 
 		if (n > 0)
 			there = serve(&s);
