@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The agent on a played session, sink and clock: epochs add up to what was sampled, nothing grows in 10,000 of them,
+ * and the rate keeps to the limit of CPU time.
+ */
+#include <errno.h>
+#include <sys/types.h>
+
+#include "profiles.h"
+#include "agent/agent.h"
+#include "agent/sink.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "helper/helper.h"
+#include "profile/edit.h"
+#include "rights/priority.h"
+#include "session/run.h"
+
+/* The sanitizer's run-time has it. */
+size_t __sanitizer_get_current_allocated_bytes(void);
+
+static struct {
+	double now, cpu_s; /* clocks */
+	double cpu_per_s;  /* CPU time that pybpf takes in a second at the full rate, of its samples */
+	double cpu_always; /* likewise, at any rate */
+	uint64_t realtime_ms;
+	unsigned divisor;
+	unsigned number; /* of the next sample */
+	uint64_t asked, stacks;
+	uint64_t samples, value; /* that were given, and what they count for, and of the epoch that goes on */
+	unsigned forgotten;      /* epochs that began with nothing known */
+	bool busy;               /* the kernel's table of stacks fills up within an epoch */
+	struct profile *profile;
+	double ends_at, stall_at, stall_s;
+	double cheap_at; /* when samples begin to cost nothing; 0: they do not */
+} played;
+
+static struct {
+	unsigned epochs, late;
+	uint64_t value, accounted;
+	uint64_t end_ns;
+	double shortest_s, longest_s;
+	unsigned weights; /* bits: those that profiles had */
+} sunk;
+
+uint64_t clock_ns(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME ? played.realtime_ms * 1000000 + (uint64_t)(played.now * 1e9)
+				       : (uint64_t)(clock_s(clock) * 1e9);
+}
+
+double clock_s(clockid_t clock)
+{
+	return clock == CLOCK_PROCESS_CPUTIME_ID ? played.cpu_s : played.now;
+}
+
+double helper_cpu_s(void)
+{
+	return 0;
+}
+
+void priority_restore(void)
+{
+}
+
+int procfs_rss(pid_t pid, uint64_t *kib)
+{
+	*kib = (uint64_t)pid;
+	return 0;
+}
+
+/* A sample of one of many processes and functions, which come and go. */
+static void sample(void)
+{
+	const unsigned n = played.number++;
+	char name[32], process_name[32];
+	uint32_t owner, stack;
+
+	snprintf(name, sizeof(name), "f%u", n / 7 % 50000);
+	snprintf(process_name, sizeof(process_name), "python%u", n / 1000 % 100);
+	owner = process(played.profile, 1 + (int)(n / 100 % 30000), process_name);
+	stack = on(played.profile, PROFILE_ROOT, name, "app.py", 1);
+	assert_int_equal(profile_add_sample(played.profile, stack, owner, PROFILE_NONE, played.divisor), 0);
+	played.samples++;
+	played.value += played.divisor;
+	played.asked++;
+	played.stacks += 1 + (played.busy ? 499 : 0);
+}
+
+/* Time passes in ticks, with some samples in each. */
+enum session_end session_run(struct session_run *run)
+{
+	while (played.now < played.ends_at) {
+		double tick = run->interval_s;
+
+		if (played.stall_s > 0 && played.now >= played.stall_at) {
+			tick = played.stall_s;
+			played.stall_s = 0;
+		}
+		if (played.cheap_at > 0 && played.now > played.cheap_at)
+			played.cpu_per_s = 0;
+		played.now += tick;
+		played.cpu_s += tick * (played.cpu_always + played.cpu_per_s / played.divisor);
+		sample();
+		if (run->on_interval(run->watcher) < 0)
+			return SESSION_END_ERROR;
+	}
+	return SESSION_END_SIGNAL;
+}
+
+int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg)
+{
+	int err = take(played.profile, arg);
+
+	(void)s;
+	if (forget) {
+		profile_free(played.profile);
+		played.profile = new_profile();
+		played.stacks = 0;
+		played.forgotten++;
+	} else {
+		profile_clear_samples(played.profile);
+	}
+	return err;
+}
+
+void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
+{
+	(void)s;
+	*samples = played.samples;
+	*stacks = played.stacks;
+}
+
+int session_count_samples(struct session *s, struct session_account *account)
+{
+	(void)s;
+	*account = (struct session_account){.freq = 19, .taken = played.asked, .python = played.asked};
+	account->counters[PYBPF_COUNT_ASKED] = played.asked;
+	return 0;
+}
+
+static const struct profile_measure measure = {"samples", "count", 1000000000 / 19};
+
+int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile)
+{
+	(void)s;
+	assert_int_equal(profile_add_account(profile, "python", "python", "", account->python), 0);
+	return profile_set_measure(profile, &measure);
+}
+
+void session_divide_rate(struct session *s, unsigned divisor)
+{
+	(void)s;
+	/* All samples of the rate before have been taken. */
+	assert_int_equal(profile_total(played.profile), 0);
+	played.divisor = divisor;
+}
+
+void session_detach(struct session *s)
+{
+	(void)s;
+}
+
+uint64_t session_get_map_bytes(const struct session *s)
+{
+	(void)s;
+	return 1 << 20;
+}
+
+int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
+{
+	session_count_samples(s, account);
+	*profile = played.profile;
+	/* As the session does: only its last profile is described. */
+	return profile_set_measure(played.profile, &measure);
+}
+
+static bool is_wanted(const struct agent_options *options)
+{
+	(void)options;
+	return true;
+}
+
+static void note_weights(const char *weights)
+{
+	for (const char *at = weights ?: "1"; at; at = strchr(at + 1, ' '))
+		sunk.weights |= 1u << strtoul(at, NULL, 10);
+}
+
+static int take(struct agent *a, const struct agent_epoch *epoch)
+{
+	const char *start = profile_find_fact(epoch->profile, PROFILE_FACT_START);
+	const double length_s = (double)epoch->length_ns / 1e9;
+	size_t count;
+	const struct profile_account *account = profile_account_entries(epoch->profile, &count);
+
+	(void)a;
+	assert_int_equal(strtoull(start, NULL, 10), epoch->begin_ns);
+	/* Each begins where the one before has ended. */
+	assert_true(!sunk.end_ns || llabs((long long)(epoch->begin_ns - sunk.end_ns)) < 10000);
+	assert_int_equal(profile_get_measure(epoch->profile).period_ns, measure.period_ns);
+	assert_int_equal(count, 1);
+	sunk.end_ns = epoch->begin_ns + epoch->length_ns;
+	sunk.epochs++;
+	sunk.value += profile_total(epoch->profile);
+	sunk.accounted += account[0].value;
+	if (sunk.epochs == 1 || length_s < sunk.shortest_s)
+		sunk.shortest_s = length_s;
+	if (length_s > sunk.longest_s)
+		sunk.longest_s = length_s;
+	note_weights(profile_find_fact(epoch->profile, PROFILE_FACT_WEIGHT));
+	return 0;
+}
+
+static const struct agent_sink sink = {.name = "played", .is_wanted = is_wanted, .take = take};
+
+const struct agent_sink *const agent_sinks[AGENT_SINKS] = {&sink};
+
+static unsigned warnings;
+
+static void on_message(enum log_level level, const char *text)
+{
+	(void)text;
+	warnings += level <= LOG_WARN;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&played, 0, sizeof(played));
+	memset(&sunk, 0, sizeof(sunk));
+	warnings = 0;
+	played.divisor = 1;
+	played.now = 1000;
+	played.realtime_ms = 1795780800000;
+	played.profile = new_profile();
+	log_set_sink(on_message);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	profile_free(played.profile);
+	return 0;
+}
+
+#define EPOCH_S 10.0
+
+/* Runs for so many epochs. Returns the metrics at the end. */
+static struct agent_metrics run_for(unsigned epochs, double max_cpu)
+{
+	const struct agent_options options = {.epoch_s = EPOCH_S, .max_cpu = max_cpu, .max_stacks = 32768, .freq = 19};
+	struct agent_metrics metrics;
+	struct error error;
+	struct agent *agent = agent_new(&options, &error);
+
+	assert_non_null(agent);
+	played.ends_at = played.now + epochs * EPOCH_S;
+	assert_int_equal(agent_run(agent, NULL, NULL, NULL), 0);
+	agent_get_metrics(agent, &metrics);
+	agent_free(agent);
+	assert_int_equal(metrics.epochs, sunk.epochs);
+	assert_int_equal(metrics.taken, played.samples);
+	/* No sample is lost or doubled, and all are accounted for. */
+	assert_int_equal(sunk.value, played.value);
+	assert_int_equal(sunk.accounted, played.samples);
+	return metrics;
+}
+
+static void test_epochs(void **state)
+{
+	(void)state;
+	run_for(200, 1);
+	assert_true(sunk.epochs > 180 && sunk.epochs < 220);
+	/* They vary by a fifth; the last one is what is left. */
+	assert_true(sunk.longest_s > EPOCH_S * 1.1 && sunk.longest_s < EPOCH_S * 1.25);
+	assert_int_equal(warnings, 0);
+	/* What is not met any more is forgotten. */
+	assert_true(played.forgotten >= sunk.epochs / 10 - 1);
+}
+
+static void test_nothing_grows(void **state)
+{
+	size_t before, after;
+
+	(void)state;
+	run_for(100, 1);
+	before = __sanitizer_get_current_allocated_bytes();
+	memset(&sunk, 0, sizeof(sunk));
+	profile_clear_samples(played.profile);
+	played.samples = played.value = played.asked = 0;
+	run_for(10000, 1);
+	after = __sanitizer_get_current_allocated_bytes();
+	assert_true(sunk.epochs > 9000);
+	assert_true(after < before + (1 << 20));
+}
+
+static void test_a_full_table(void **state)
+{
+	(void)state;
+	played.busy = true;
+	run_for(20, 1);
+	/* Taken before the table is full, and again and again within an epoch. */
+	assert_true(played.forgotten >= 10);
+}
+
+static void test_late_epochs(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.stall_at = played.now + 10 * EPOCH_S;
+	played.stall_s = 300;
+	metrics = run_for(20, 1);
+	assert_int_equal(metrics.late_epochs, 1);
+	assert_int_equal(warnings, 1);
+	assert_true(sunk.longest_s >= 300);
+}
+
+static void test_the_rate_keeps_to_the_limit(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_per_s = 0.03;
+	played.cpu_always = 0.001;
+	metrics = run_for(10, 0.01);
+	assert_int_equal(metrics.divisor, 8);
+	assert_true(metrics.epoch_cpu_s / metrics.epoch_s < 0.01);
+	assert_int_equal(sunk.weights, 1u << 1 | 1u << 2 | 1u << 4 | 1u << 8);
+}
+
+static void test_the_rate_rises_again(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_per_s = 0.03;
+	played.cheap_at = played.now + 10 * EPOCH_S;
+	metrics = run_for(30, 0.01);
+	assert_int_equal(metrics.divisor, 1);
+	assert_int_equal(sunk.weights, 1u << 1 | 1u << 2 | 1u << 4);
+	/* Lowered twice, and raised twice. */
+	assert_int_equal(warnings, 4);
+}
+
+static void test_what_costs_always_has_an_end(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_always = 0.5;
+	metrics = run_for(20, 0.01);
+	assert_int_equal(metrics.divisor, 16);
+	/* One of each change, and one that no further change follows. */
+	assert_int_equal(warnings, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_epochs, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
+		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_rate_rises_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_costs_always_has_an_end, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
