@@ -10,6 +10,8 @@
 
 /* Stacks have native frames. With bpf_loop and bpf_task_pt_regs() only. */
 const volatile bool cfg_native;
+/* An enum pybpf_native_exact. */
+const volatile __u32 cfg_native_exact;
 
 /*
  * Tables and lists are in pages of chunks: an update of a map of maps waits for all programs that run, which would take
@@ -55,6 +57,12 @@ static __always_inline int native_read(struct native_scratch *n, void *dst, __u3
 {
 	(void)n;
 	return compat_read_user(dst, size, addr) != 0;
+}
+
+static __always_inline __u32 native_exact(const struct native_scratch *n)
+{
+	(void)n;
+	return cfg_native_exact;
 }
 
 /* One per CPU and context, as struct scratch. */

@@ -8,6 +8,8 @@
  * native_page(search, number): returns a page, or NULL. With the next call it is not valid any more.
  *
  * native_read(n, dst, size, addr): reads the program's memory. Returns 0 or another number.
+ *
+ * native_exact(n): an enum pybpf_native_exact.
  */
 #ifndef PYBPF_NATIVE_SEARCH_H
 #define PYBPF_NATIVE_SEARCH_H
@@ -23,6 +25,7 @@ struct native_scratch;
 static __always_inline const struct pybpf_native_page *native_page(const struct native_search *n, __u32 number);
 static __always_inline int native_read(struct native_scratch *n, void *dst, __u32 size, __u64 addr);
 static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u64 *out);
+static __always_inline __u32 native_exact(const struct native_scratch *n);
 
 #define NATIVE_MEMORY struct native_scratch
 #include "native_step.h"
@@ -146,6 +149,13 @@ WALK_ONCE int native_count_pages(struct native_search *n, __u32 first, __u32 pag
 	return 0;
 }
 
+/* Returns whether frames tell an instruction from the others of its row. */
+static __always_inline bool native_is_exact(const struct native_scratch *n, __u32 rule)
+{
+	return native_exact(n) == PYBPF_NATIVE_EXACT_ALL ||
+	       (native_exact(n) == PYBPF_NATIVE_EXACT && !(rule & PYBPF_RULE_EVAL));
+}
+
 /* Finds the row of a pc in a page. Fills in n->found. Returns 0 when there is no such page. */
 WALK_ONCE int native_find_row(struct native_scratch *n, __u32 file, __u32 number, __u32 pc)
 {
@@ -164,7 +174,7 @@ WALK_ONCE int native_find_row(struct native_scratch *n, __u32 file, __u32 number
 	}
 	low &= PYBPF_NATIVE_PAGE_ROWS - 1;
 	n->found.rule = page->rows[low].rule;
-	n->found.frame = PYBPF_NATIVE_FRAME(file, page->rows[low].pc);
+	n->found.frame = PYBPF_NATIVE_FRAME(file, native_is_exact(n, n->found.rule) ? pc : page->rows[low].pc);
 	if (n->found.rule & PYBPF_RULE_EVAL)
 		n->found.frame |= PYBPF_NATIVE_FRAME_EVAL;
 	return 1;

@@ -116,6 +116,13 @@ enum pybpf_native_bp {
 #define PYBPF_NATIVE_FILES_MAX         0xffffffu
 #define PYBPF_NATIVE_FRAME_EVAL        (1ull << 56)
 
+/* Whose instructions are told apart in frames. Those of a row are one otherwise, which keeps stacks few. */
+enum pybpf_native_exact {
+	PYBPF_NATIVE_ROWS,      /* no function's */
+	PYBPF_NATIVE_EXACT,     /* all but those of the function that evaluates Python's frames */
+	PYBPF_NATIVE_EXACT_ALL, /* all */
+};
+
 /*
  * How the search for callers ended.
  * X(name, key in --json-stats, how people are told of it after a number of samples)

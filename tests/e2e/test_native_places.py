@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where native functions are: build-ids and addresses, by which others find their symbols."""
+"""Where native functions are: build-ids and addresses, by which others find their symbols; lines, and what is inlined."""
 
+import collections
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 SOURCE = harness.TOP / "tests" / "targets" / "native_lines.c"
 GOES = "import ctypes, sys\ngo = ctypes.CDLL(sys.argv[1]).nl_go\nfor _ in range(12): go(50)\n"
+LIBRARY = "lines.so"
 
 
 def run(*argv, **options):
@@ -22,25 +24,32 @@ def run(*argv, **options):
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    """A folder with libraries: whole, and stripped, the first folder of its own."""
-    folder = tmp_path_factory.mktemp("places")
-    (folder / "whole").mkdir()
+def whole(tmp_path_factory):
+    """The library with its symbols and its information for debuggers."""
+    path = tmp_path_factory.mktemp("whole") / LIBRARY
     compiler = shutil.which("gcc") or pytest.skip("there is no gcc")
-    run(compiler, "-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id", "-o", folder / "whole" / "lines.so", SOURCE)
-    run("objcopy", "--strip-all", folder / "whole" / "lines.so", folder / "lines.so")
-    for name in ("whole/lines", "lines"):
-        argv = [harness.default_python().argv[0], "-c", GOES, folder / (name + ".so")]
-        done = pybpf("--native", "-q", "-F", 499, "-o", folder / (name + ".pybpf"), "--", *argv)
-        assert done.code == 0, done.err
-    return folder
+    run(compiler, "-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id", "-o", path, SOURCE)
+    return path
 
 
-def pprof(saved, *options, **environment):
+def stripped(whole, folder, *options):
+    path = folder / LIBRARY
+    run("objcopy", "--strip-all", *options, whole, path)
+    return path
+
+
+def record(library, saved, *options):
+    """What is said at the end of a run, whose profile is saved."""
+    done = pybpf(*options, "-F", 499, "-o", saved, "--", harness.default_python().argv[0], "-c", GOES, library)
+    assert done.code == 0, done.err
+    return done.err
+
+
+def pprof(saved, *options):
     path = saved.with_suffix(".pb.gz")
     assert pybpf("report", saved, "-o", path).code == 0
     go = shutil.which("go") or pytest.skip("go is not installed; tools/install-deps --test installs it")
-    return run(go, "tool", "pprof", *options, path, env={**os.environ, **environment})
+    return run(go, "tool", "pprof", *options, path)
 
 
 def build_id(library):
@@ -48,46 +57,112 @@ def build_id(library):
 
 
 def in_library(saved, library):
-    """The mapping, and address -> function of the locations in it, as pprof's reader has them."""
+    """The mapping, and address -> [(function, file:line)] of the locations in it, innermost first, as pprof's reader has them."""
     locations, mappings = pprof(saved, "-raw").split("\nLocations\n", 1)[1].split("\nMappings\n", 1)
     number, rest = re.search(r"(?m)^(\d+): (.* ?%s .*)$" % re.escape(str(library)), mappings).groups()
-    found = re.findall(r"(?m)^ *\d+: 0x(\w+) M=%s (?:(\S.*?) \S*:0:0 s=0)?" % number, locations)
-    return rest, {int(address, 16): name for address, name in found}
+    found = {}
+    for address, mapping, lines in re.findall(r"(?m)^ *\d+: 0x(\w+) (?:M=(\d+) )?(.*(?:\n +\S+ \S+:\d+:\d+ s=\d+\(.*\))*)", locations):
+        if mapping == number:
+            found[int(address, 16)] = re.findall(r"(?m)^ *(\S+) (\S+:\d+):\d+ s=", lines)
+    return rest, found
 
 
-def test_addresses_are_those_of_the_functions(places):
+def test_addresses_are_those_of_the_functions(whole, tmp_path):
     """As addr2line reads them in the file; in the mapping that the file's program header describes."""
-    library = places / "whole" / "lines.so"
-    mapping, functions = in_library(library.with_suffix(".pybpf"), library)
-    code = re.search(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E", run("readelf", "-lW", library))
+    record(whole, tmp_path / "p.pybpf", "--native")
+    mapping, locations = in_library(tmp_path / "p.pybpf", whole)
+    code = re.search(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+) 0x\w+ R E", run("readelf", "-lW", whole))
     offset, start, size = (int(number, 16) for number in code.groups())
     begin, end, at = (int(number, 16) for number in re.match(r"0x(\w+)/0x(\w+)/0x(\w+) ", mapping).groups())
     assert (begin, at) == (start & ~0xFFF, offset & ~0xFFF) and start + size <= end < start + size + 0x1000, mapping
-    assert build_id(library) in mapping and "[FN]" in mapping, mapping
-    assert set(functions.values()) >= {"nl_go", "outer", "twice"}, functions
-    for address, name in functions.items():
-        assert re.search(r"(?m)^0*%x [tT] %s$" % (address, name), run("nm", library)), (hex(address), name)
+    assert build_id(whole) in mapping and "[FN]" in mapping, mapping
+    assert {lines[0][0] for lines in locations.values()} >= {"nl_go", "outer", "twice"}, locations
+    for address, [(name, _)] in locations.items():
+        assert re.search(r"(?m)^0*%x [tT] %s$" % (address, name), run("nm", whole)), (hex(address), name)
         # What is inlined at the function's begin comes before it.
-        assert run("addr2line", "-f", "-i", "-e", library, hex(address)).split("\n")[-3] == name, (hex(address), name)
+        assert run("addr2line", "-f", "-i", "-e", whole, hex(address)).split("\n")[-3] == name, (hex(address), name)
 
 
-def test_another_symbolizes(places):
+def test_another_symbolizes(whole, tmp_path):
     """Without symbols a function has its address alone, and pprof names it by a file that it has: also after a copy."""
-    library, symbols = places / "lines.so", places / "whole" / "lines.so"
-    saved = library.with_suffix(".pybpf")
-    mapping, functions = in_library(saved, library)
-    assert "[FN]" not in mapping and "" in functions.values() and "nl_go" in functions.values(), (mapping, functions)
-    run(harness.PYBPF, "report", saved, saved, "-o", places / "two.pybpf")
+    library, saved, both = stripped(whole, tmp_path), tmp_path / "p.pybpf", tmp_path / "both.pybpf"
+    record(library, saved, "--native")
+    mapping, locations = in_library(saved, library)
+    assert "[FN]" not in mapping and [] in locations.values() and any(lines and lines[0][0] == "nl_go" for lines in locations.values()), locations
+    run(harness.PYBPF, "report", saved, saved, "-o", both)
     # That of Go reads no build-ids, and looks where the file was mapped.
     library.unlink()
-    shutil.copy(symbols, library)
-    for one in (saved, places / "two.pybpf"):
+    shutil.copy(whole, library)
+    for one in (saved, both):
         top = pprof(one, "-symbolize=local", "-top", "-nodefraction=0")
-        assert all(re.search(r" %s$" % name, top, re.M) for name in ("nl_go", "outer", "twice")) and "lines.so]" not in top, top
+        assert all(re.search(r" %s$" % name, top, re.M) for name in ("nl_go", "outer", "twice")) and LIBRARY + "]" not in top, top
+    run(harness.PYBPF, "report", saved, "--anonymize", "-o", tmp_path / "hidden.pybpf")
+    mappings = pprof(tmp_path / "hidden.pybpf", "-raw").split("\nMappings\n", 1)[1]
+    assert LIBRARY not in mappings and build_id(whole) not in mappings, mappings
 
 
-def test_hidden_names_hide_the_file(places):
-    saved = places / "lines.pybpf"
-    run(harness.PYBPF, "report", saved, "--anonymize", "-o", places / "hidden.pybpf")
-    mappings = pprof(places / "hidden.pybpf", "-raw").split("\nMappings\n", 1)[1]
-    assert "lines.so" not in mappings and build_id(places / "lines.so") not in mappings, mappings
+def marks():
+    """Mark -> line of the source."""
+    lines = SOURCE.read_text(encoding="utf-8").split("\n")
+    return {mark: number for number, line in enumerate(lines, 1) for mark in re.findall(r"/\* LINE (\w+) \*/", line)}
+
+
+def shown(saved, *options):
+    """Chains of functions of the library, with their lines -> samples."""
+    found = collections.Counter()
+    for stack, count in pybpf("report", saved, "-f", "folded", *options).stacks():
+        chain = tuple("%s:%s" % (frame.name, frame.line) for frame in stack if frame.file == SOURCE.name)
+        if chain:
+            found[chain] += count
+    return found
+
+
+def check_chains(saved):
+    """Nearly all samples are in the two loops, each on the line of its call or on those of the loop itself."""
+    line, found = marks(), shown(saved)
+    outer = ["nl_go:%d" % line["go"], "outer:%d" % line["outer"], "call_twice:%d" % line["inlined_caller"]]
+    calls = [["twice:%d" % line["first"], "middle:%d" % line["middle"]], ["twice:%d" % line["second"]]]
+    loop = ["innermost:%d" % (line["innermost"] - part) for part in (0, 1)]
+    inner = {tuple([*outer, *call, leaf]): number for number, call in enumerate(calls) for leaf in loop}
+    counts = collections.Counter()
+    for chain, count in found.items():
+        counts[inner.get(chain, "other")] += count
+    assert min(counts[0], counts[1]) > 0.2 * counts.total() and counts["other"] < 0.1 * counts.total(), found
+
+
+def test_lines_and_inlined_functions(whole, tmp_path):
+    """As the source has them, and as addr2line tells them of each address in the profile."""
+    saved = tmp_path / "p.pybpf"
+    said = record(whole, saved, "--native-lines")
+    assert re.search(r"native lines: \d+ of \d+ places have lines", said), said
+    check_chains(saved)
+    mapping, locations = in_library(saved, whole)
+    assert "[FN][FL][LN][IN]" in mapping, mapping
+    assert max(map(len, locations.values())) == 3 and len(locations) >= 6, locations
+    for address, lines in locations.items():
+        told = run("addr2line", "-f", "-i", "-e", whole, hex(address)).rstrip().split("\n")
+        want = [(name, re.sub(r" \(.*", "", place).rpartition("/")[2]) for name, place in zip(told[::2], told[1::2])]
+        assert lines == want, hex(address)
+    # Which library the code is in is known beside its source.
+    text = pybpf("report", saved, "-f", "text").out
+    assert re.search(r"\d%%  %s, from <module>" % LIBRARY, text), text
+
+
+def test_lines_of_a_file_for_debuggers(whole, tmp_path):
+    run("objcopy", "--only-keep-debug", whole, tmp_path / "lines.debug")
+    library = stripped(whole, tmp_path, "--add-gnu-debuglink=%s" % (tmp_path / "lines.debug"))
+    record(library, tmp_path / "p.pybpf", "--native-lines")
+    check_chains(tmp_path / "p.pybpf")
+
+
+def test_without_information_frames_are_as_without_the_option(whole, tmp_path):
+    """A function without a name is where a row of its call frame information begins, which readelf reads, too."""
+    library, saved = stripped(whole, tmp_path), tmp_path / "p.pybpf"
+    said = record(library, saved, "--native-lines")
+    assert re.search(r"native lines: .*; no information for debuggers: .*%s" % LIBRARY, said), said
+    rows = {int(row, 16) for row in re.findall(r"(?m)^([0-9a-f]{16}) | pc=([0-9a-f]+)", run("readelf", "-wF", library)) for row in row if row}
+    names = collections.Counter()
+    for stack, count in pybpf("report", saved, "-f", "folded").stacks():
+        names.update({frame.name: count for frame in stack if frame.file == LIBRARY})
+    assert len(names) >= 3 and names.pop("nl_go", 0) > 0, names
+    assert all(int(re.fullmatch(r"\[%s\+0x(\w+)\]" % LIBRARY, name).group(1), 16) in rows for name in names), (names, rows)

@@ -234,6 +234,13 @@ int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out)
 	return open_file(elf, out);
 }
 
+int elf_file_dup(const struct elf_file *elf)
+{
+	int fd = elf->fd < 0 ? -1 : fcntl(elf->fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd >= 0 ? fd : elf->fd < 0 ? -ENOENT : -errno;
+}
+
 void elf_file_free(struct elf_file *elf)
 {
 	if (!elf)

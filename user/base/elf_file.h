@@ -31,6 +31,12 @@ int elf_file_open(int fd, struct elf_file **out);
 int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out);
 void elf_file_free(struct elf_file *elf);
 
+/*
+ * Returns a descriptor of the file, which the caller closes, -ENOENT for one that is in memory, or another negative
+ * errno.
+ */
+int elf_file_dup(const struct elf_file *elf);
+
 /* Looks a defined symbol up in .dynsym, then in .symtab. Returns 0, or -ENOENT. */
 int elf_file_symbol(struct elf_file *elf, const char *name, struct elf_symbol *out);
 /* Looks in .dynsym alone, by its hash table if it has one. Returns 0, or -ENOENT. */

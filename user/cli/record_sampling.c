@@ -123,6 +123,18 @@ static int take_native(const struct cli_option *option, const char *value, void 
 	return cli_take_native(option, value, &r->session);
 }
 
+static int take_native_lines(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_record_options *r = target;
+
+	(void)option;
+	(void)value;
+	r->session.native_lines = true;
+	if (r->session.native == SESSION_NATIVE_NONE)
+		r->session.native = SESSION_NATIVE;
+	return 0;
+}
+
 static int take_native_memory(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
@@ -228,6 +240,10 @@ const struct cli_option cli_record_sampling_options[] = {
 	 "put functions of C and other compiled languages between those of Python, without what the interpreter itself "
 	 "does to run these; =all: with that; on x86-64, from Linux 5.17 on",
 	 .take = take_native, .optional = true},
+	{"native-lines", 0, NULL,
+	 "--native with lines of these functions, and with those that are inlined into them, of files that have "
+	 "information for debuggers (DWARF), or of which it is found",
+	 .take = take_native_lines},
 	{"native-memory", 0, "MIB",
 	 "memory for the tables by which --native finds callers (default " CLI_NUMBER(
 		 SESSION_NATIVE_MEMORY_DEFAULT) "), beside --max-memory",

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "kernel/sampler.h"
+#include "pybpf_native.h"
 
 struct kernel;
 
@@ -32,6 +33,7 @@ struct kernel_options {
 	bool kernel_stacks;     /* samples have their stack in the kernel */
 	bool native;            /* stacks have native frames, see kernel/native.h */
 	uint32_t native_chunks; /* most chunks of their pages */
+	enum pybpf_native_exact native_exact;
 	bool waits;             /* keep the time of threads, see kernel/waits.h */
 	bool states;            /* keep the time of threads by state only, if the kernel can: see kernel_has_states() */
 	bool wait_detail;       /* with waits: say what each is for */

@@ -212,6 +212,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_times = k->options.times;
 	skel->rodata->cfg_kernel_stacks = k->options.kernel_stacks;
 	skel->rodata->cfg_native = k->options.native;
+	skel->rodata->cfg_native_exact = k->options.native_exact;
 	skel->rodata->cfg_gil = k->options.gil;
 	skel->rodata->cfg_exception = k->options.exception;
 	skel->rodata->cfg_gc = k->options.gc;

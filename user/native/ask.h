@@ -82,6 +82,15 @@ struct native_name {
 	uint64_t start;             /* first address of the function, as linked */
 };
 
+/* A function at a place in the code, which may be inlined there. */
+struct native_line {
+	uint32_t place; /* number of the place that was asked for */
+	int32_t line;   /* that is executed, or on which what is inlined here is called; 0: not known */
+	char function[NATIVE_NAME_MAX];
+	char file[NATIVE_PATH_MAX]; /* its end, if it is longer; "": not known */
+	uint8_t is_demangled;       /* as in struct native_name */
+};
+
 /* Most names of one question. */
 #define NATIVE_NAMES_MAX 2048
 struct native_names {

@@ -26,6 +26,7 @@ struct native_walker {
 	native_walker_read_page *read_page;
 	void *arg;
 	pid_t pid;
+	enum pybpf_native_exact exact;
 	struct kept_page pages[PAGES_KEPT];
 };
 
@@ -50,7 +51,15 @@ static int native_read(struct native_scratch *n, void *dst, __u32 size, __u64 ad
 	return remote_read(w->pid, addr, dst, size);
 }
 
-struct native_walker *native_walker_new(native_walker_read_page *read_page, void *arg)
+static __u32 native_exact(const struct native_scratch *n)
+{
+	const struct native_walker *w =
+		(const struct native_walker *)((const char *)n - offsetof(struct native_walker, scratch));
+
+	return w->exact;
+}
+
+struct native_walker *native_walker_new(native_walker_read_page *read_page, void *arg, enum pybpf_native_exact exact)
 {
 	struct native_walker *w = calloc(1, sizeof(*w));
 
@@ -58,6 +67,7 @@ struct native_walker *native_walker_new(native_walker_read_page *read_page, void
 		return NULL;
 	w->read_page = read_page;
 	w->arg = arg;
+	w->exact = exact;
 	return w;
 }
 

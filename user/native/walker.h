@@ -28,7 +28,7 @@ struct native_walked {
 };
 
 /* Returns NULL without memory. */
-struct native_walker *native_walker_new(native_walker_read_page *read_page, void *arg);
+struct native_walker *native_walker_new(native_walker_read_page *read_page, void *arg, enum pybpf_native_exact exact);
 void native_walker_free(struct native_walker *w);
 
 /* Pages may have been written since the last call. */

@@ -33,6 +33,7 @@ static struct kernel *new_kernel(struct session *s)
 		.kernel_stacks = options->kernel_stacks,
 		.native = options->native != SESSION_NATIVE_NONE,
 		.native_chunks = (uint32_t)(options->native_memory >> 20),
+		.native_exact = session_native_exact(options),
 		.tasks = options->tasks,
 		.gil = options->gil,
 		.exception = options->exception,

@@ -82,6 +82,7 @@ struct session_options {
 	bool threads;       /* tell threads apart */
 	bool kernel_stacks; /* put the kernel's functions behind the leaf of samples */
 	enum session_native native;
+	bool native_lines;      /* with native: lines of its functions, and what is inlined into them */
 	uint64_t native_memory; /* bytes that tables of native frames may take in the kernel */
 	bool tasks;             /* put the asyncio tasks that run into the stacks */
 	bool suspended;         /* with tasks, of SESSION_WALL and _OFFCPU: give suspended tasks their time */

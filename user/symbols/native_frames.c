@@ -9,6 +9,7 @@
 
 #include "base/intern.h"
 #include "profile/mappings.h"
+#include "symbols/native_places.h"
 #include "symbols/native_plumbing.h"
 
 /* Bytes of a frame's text: a name, or a file and an offset. */
@@ -18,6 +19,7 @@
 
 enum naming {
 	NAMING_WANTED,
+	NAMING_WANTS_LINES,
 	NAMING_DONE,
 };
 
@@ -27,7 +29,9 @@ struct instruction {
 	char *name;     /* NULL: not known */
 	uint64_t start; /* first address of the function, as linked; 0: not known */
 	uint32_t in_profile;
-	uint8_t naming; /* enum naming */
+	uint32_t shown_pc; /* that stands for it, where it has no name */
+	uint32_t place;    /* in places, with its lines; INTERN_NONE: none */
+	uint8_t naming;    /* enum naming */
 	bool is_plumbing;
 	uint16_t pad;
 };
@@ -44,22 +48,24 @@ struct file {
 };
 
 struct native_frames {
-	bool all;
+	struct native_frames_options options;
+	struct native_places places;
 	struct file *files; /* by number less 1 */
 	uint32_t nr_files, room;
 	struct intern instructions;
-	uint32_t nr_wanted;
+	uint32_t nr_wanted[NAMING_DONE]; /* by enum naming */
 	native_frames_on_gap *on_gap;
 	void *on_gap_arg;
 };
 
-struct native_frames *native_frames_new(bool all)
+struct native_frames *native_frames_new(const struct native_frames_options *options)
 {
 	struct native_frames *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	t->all = all;
+	t->options = *options;
+	native_places_init(&t->places, options->full_paths);
 	intern_init(&t->instructions, sizeof(struct instruction), sizeof(uint64_t));
 	return t;
 }
@@ -73,6 +79,7 @@ void native_frames_free(struct native_frames *t)
 	for (uint32_t i = 0; i < t->nr_files; i++)
 		free(t->files[i].path);
 	intern_free(&t->instructions);
+	native_places_free(&t->places);
 	free(t->files);
 	free(t);
 }
@@ -120,6 +127,11 @@ uint32_t native_frames_add_file(struct native_frames *t, const char *path)
 	return ++t->nr_files;
 }
 
+const char *native_frames_file_name(const struct native_frames *t, uint32_t file)
+{
+	return file && file <= t->nr_files ? t->files[file - 1].name : "";
+}
+
 void native_frames_describe_file(struct native_frames *t, uint32_t file, const struct native_file *about)
 {
 	if (!file || file > t->nr_files)
@@ -143,7 +155,10 @@ static uint64_t without_marks(uint64_t frame)
 /* Returns the frame's instruction, which is added if need be, or NULL without memory. */
 static struct instruction *find(struct native_frames *t, uint64_t frame)
 {
-	const struct instruction fresh = {.frame = without_marks(frame), .in_profile = PROFILE_NONE};
+	const struct instruction fresh = {.frame = without_marks(frame),
+					  .in_profile = PROFILE_NONE,
+					  .shown_pc = PYBPF_NATIVE_FRAME_PC(frame),
+					  .place = INTERN_NONE};
 	bool added = false;
 	uint32_t i = intern_add(&t->instructions, &fresh, &added);
 	struct instruction *found;
@@ -154,7 +169,7 @@ static struct instruction *find(struct native_frames *t, uint64_t frame)
 	if (!added)
 		return found;
 	if (file_of(t, frame))
-		t->nr_wanted++;
+		t->nr_wanted[NAMING_WANTED]++;
 	else
 		found->naming = NAMING_DONE;
 	return found;
@@ -167,16 +182,18 @@ static int compare_pcs(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max)
+/* Fills pcs with instructions of one file that want something. */
+static uint32_t find_wanting(const struct native_frames *t, enum naming naming, uint32_t *file, uint32_t *pcs,
+			     uint32_t max)
 {
 	uint32_t count = 0;
 
 	*file = 0;
-	for (uint32_t i = 0; t->nr_wanted && i < t->instructions.count && count < max; i++) {
+	for (uint32_t i = 0; t->nr_wanted[naming] && i < t->instructions.count && count < max; i++) {
 		const struct instruction *one = intern_item(&t->instructions, i);
 		uint32_t of = PYBPF_NATIVE_FRAME_FILE(one->frame);
 
-		if (one->naming != NAMING_WANTED || (*file && of != *file))
+		if (one->naming != naming || (*file && of != *file))
 			continue;
 		*file = of;
 		pcs[count++] = PYBPF_NATIVE_FRAME_PC(one->frame);
@@ -185,27 +202,95 @@ uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uin
 	return count;
 }
 
-void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
+uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max)
+{
+	return find_wanting(t, NAMING_WANTED, file, pcs, max);
+}
+
+uint32_t native_frames_want_lines(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max)
+{
+	return find_wanting(t, NAMING_WANTS_LINES, file, pcs, max);
+}
+
+uint32_t native_frames_count_without_lines(const struct native_frames *t)
+{
+	return t->nr_wanted[NAMING_WANTS_LINES];
+}
+
+static void turn_to(struct native_frames *t, struct instruction *one, enum naming naming)
+{
+	t->nr_wanted[one->naming]--;
+	one->naming = naming;
+	if (naming != NAMING_DONE)
+		t->nr_wanted[naming]++;
+}
+
+/* Returns the instruction if it wants that, or NULL. */
+static struct instruction *find_wanted(const struct native_frames *t, uint32_t file, uint32_t pc, enum naming naming)
 {
 	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
 	uint32_t i = intern_find(&t->instructions, &frame);
-	const struct file *of = file_of(t, frame);
-	struct instruction *one;
+	struct instruction *one = i == INTERN_NONE ? NULL : intern_item(&t->instructions, i);
 
-	if (i == INTERN_NONE)
-		return;
-	one = intern_item(&t->instructions, i);
-	if (one->naming != NAMING_WANTED)
-		return;
-	one->naming = NAMING_DONE;
-	t->nr_wanted--;
-	if (!name || !*name->text)
-		return;
-	one->name = strdup(name->text);
-	one->start = name->start;
+	return one && one->naming == naming ? one : NULL;
+}
+
+static bool is_plumbing(const struct native_frames *t, uint32_t file, const char *name, bool is_demangled)
+{
 	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
-	one->is_plumbing =
-		one->name && !name->is_demangled && native_is_plumbing(one->name, of && of->about.is_interpreter);
+	return !is_demangled && native_is_plumbing(name, t->files[file - 1].about.is_interpreter);
+}
+
+void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
+{
+	struct instruction *one = find_wanted(t, file, pc, NAMING_WANTED);
+
+	if (!one)
+		return;
+	if (name && *name->text) {
+		one->name = strdup(name->text);
+		one->start = name->start;
+		one->is_plumbing = one->name && is_plumbing(t, file, one->name, name->is_demangled);
+	}
+	turn_to(t, one, t->options.lines && (t->options.all || !one->is_plumbing) ? NAMING_WANTS_LINES : NAMING_DONE);
+}
+
+void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row)
+{
+	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
+	uint32_t i = intern_find(&t->instructions, &frame);
+
+	if (i != INTERN_NONE)
+		((struct instruction *)intern_item(&t->instructions, i))->shown_pc = row;
+}
+
+int native_frames_set_lines(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_line *lines,
+			    uint32_t count)
+{
+	struct instruction *one = find_wanted(t, file, pc, NAMING_WANTS_LINES);
+	struct native_line *shown = one && count ? calloc(count, sizeof(*shown)) : NULL;
+	uint32_t nr_shown = 0;
+
+	if (one)
+		turn_to(t, one, NAMING_DONE);
+	if (!one || !count)
+		return 0;
+	if (!shown)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count && nr_shown < NATIVE_INLINED_MAX; i++) {
+		if (i && !t->options.all && is_plumbing(t, file, lines[i].function, lines[i].is_demangled))
+			continue;
+		shown[nr_shown++] = lines[i];
+	}
+	/* The function is called as it is without lines. */
+	if (one->name)
+		snprintf(shown[0].function, sizeof(shown[0].function), "%s", one->name);
+	else if (*shown[0].function)
+		one->name = strdup(shown[0].function);
+	if (one->name)
+		one->place = native_places_add(&t->places, file, t->files[file - 1].about.base + pc, shown, nr_shown);
+	free(shown);
+	return one->name && one->place == INTERN_NONE ? -ENOMEM : 0;
 }
 
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg)
@@ -216,6 +301,7 @@ void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_
 
 void native_frames_forget_profile(struct native_frames *t)
 {
+	native_places_forget_profile(&t->places);
 	for (uint32_t i = 0; i < t->nr_files; i++)
 		forget_mappings(&t->files[i]);
 	for (uint32_t i = 0; i < t->instructions.count; i++)
@@ -250,7 +336,7 @@ static int want_names(struct native_frames *t, const struct native_stack *native
 
 		if (!one)
 			return -ENOMEM;
-		if (one->naming == NAMING_WANTED && !last)
+		if (one->naming != NAMING_DONE && !last)
 			err = -ENOENT;
 	}
 	return err;
@@ -290,7 +376,7 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 /* Returns the address of an instruction, as linked. */
 static uint64_t address_of(const struct file *file, const struct instruction *one)
 {
-	return file->about.base + PYBPF_NATIVE_FRAME_PC(one->frame);
+	return file->about.base + one->shown_pc;
 }
 
 static void write_text(const struct native_frames *t, const struct instruction *one, char text[TEXT_MAX])
@@ -390,11 +476,21 @@ static bool is_hidden(const struct native_frames *t, const struct native_stack *
 {
 	const struct file *file = file_of(t, one->frame);
 
-	if (t->all)
+	if (t->options.all)
 		return false;
 	return one->is_plumbing || native->frames[native->left] & PYBPF_NATIVE_FRAME_EVAL ||
 	       (native->is_whole && native->left + BEGINNING >= native->count && !one->name && file &&
 		file->is_c_library);
+}
+
+static int push_place(struct native_frames *t, const struct instruction *one, struct profile *profile, uint32_t *stack)
+{
+	struct file *file = file_of(t, one->frame);
+	uint32_t mapping = PROFILE_NONE;
+
+	if (find_mapping(file, native_places_address(&t->places, one->place), profile, &mapping) == -ENOMEM)
+		return -ENOMEM;
+	return native_places_push(&t->places, one->place, file->name, mapping, profile, stack);
 }
 
 /* Puts the next frame from the root on top of *stack, unless it is hidden. */
@@ -408,6 +504,8 @@ static int push(struct native_frames *t, struct native_stack *native, struct pro
 		return -ENOMEM;
 	if (is_hidden(t, native, one))
 		return 0;
+	if (one->place != INTERN_NONE)
+		return push_place(t, one, profile, stack);
 	added = add_to_profile(t, one, profile);
 	if (added == PROFILE_NONE)
 		return -ENOMEM;

@@ -11,18 +11,28 @@
 #include <stdint.h>
 
 #include "native/ask.h"
+#include "native/lines.h"
 #include "profile/profile.h"
 #include "pybpf.h"
 
 struct native_frames;
 
-/* all: also show what the interpreter does to run Python's functions. Returns NULL without memory. */
-struct native_frames *native_frames_new(bool all);
+struct native_frames_options {
+	bool all;        /* also show what the interpreter does to run Python's functions */
+	bool lines;      /* lines are wanted, too, of what is shown */
+	bool full_paths; /* of the sources that these are in */
+};
+
+/* Returns NULL without memory. */
+struct native_frames *native_frames_new(const struct native_frames_options *options);
 /* Accepts NULL. */
 void native_frames_free(struct native_frames *t);
 
 /* Adds a file, whose frames may come from now on. path: as it is mapped. Returns its number, or 0 without memory. */
 uint32_t native_frames_add_file(struct native_frames *t, const char *path);
+/* Returns the file's name without its folders, or "" where there is no such file. */
+const char *native_frames_file_name(const struct native_frames *t, uint32_t file);
+
 /* Says what the file is: whether it evaluates Python's frames, where its code is, and from where pcs are counted. */
 void native_frames_describe_file(struct native_frames *t, uint32_t file, const struct native_file *about);
 
@@ -33,6 +43,16 @@ void native_frames_describe_file(struct native_frames *t, uint32_t file, const s
 uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
 /* Gives a name to an instruction; NULL, or an empty one, for one that has none. */
 void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name);
+/* Makes instructions without a name one with that at another pc, the first one of their row. */
+void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row);
+
+/* As native_frames_wanted(), of instructions that have their names and want lines. */
+uint32_t native_frames_want_lines(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
+/* Returns the number of all instructions that want lines. */
+uint32_t native_frames_count_without_lines(const struct native_frames *t);
+/* Says what is at an instruction, as native_lines_find() does; count 0: nothing is known. Returns 0 or -ENOMEM. */
+int native_frames_set_lines(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_line *lines,
+			    uint32_t count);
 
 /*
  * Called when the search for a process's native frames has ended where a mapping or a table was missing, or, with its

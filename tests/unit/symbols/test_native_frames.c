@@ -31,15 +31,21 @@ static const struct native_file extension = {
 	.segments = {{.offset = 0x1000, .size = 0x1f00, .delta = 0x1000}},
 };
 
+static void describe_files(struct world *w)
+{
+	assert_int_equal(native_frames_add_file(w->native, "/usr/lib/libpython3.12.so.1.0"), LIBPYTHON);
+	assert_int_equal(native_frames_add_file(w->native, "/opt/app/ext.so"), EXTENSION);
+	assert_int_equal(native_frames_add_file(w->native, "/lib/libc.so.6"), LIBC);
+	native_frames_describe_file(w->native, LIBPYTHON, &(struct native_file){.is_interpreter = 1, .base = 0x1000});
+	native_frames_describe_file(w->native, EXTENSION, &extension);
+}
+
 static struct world new_world(bool all)
 {
-	struct world w = {.native = native_frames_new(all), .profile = new_profile()};
+	struct world w = {.native = native_frames_new(&(struct native_frames_options){.all = all}),
+			  .profile = new_profile()};
 
-	assert_int_equal(native_frames_add_file(w.native, "/usr/lib/libpython3.12.so.1.0"), LIBPYTHON);
-	assert_int_equal(native_frames_add_file(w.native, "/opt/app/ext.so"), EXTENSION);
-	assert_int_equal(native_frames_add_file(w.native, "/lib/libc.so.6"), LIBC);
-	native_frames_describe_file(w.native, LIBPYTHON, &(struct native_file){.is_interpreter = 1, .base = 0x1000});
-	native_frames_describe_file(w.native, EXTENSION, &extension);
+	describe_files(&w);
 	return w;
 }
 
@@ -260,6 +266,86 @@ static void test_places(void **state)
 	free_world(&w);
 }
 
+/* The stack as text: NAME, or NAME:LINE, and ^ in front of what is inlined. */
+static void check_lines(const struct world *w, uint32_t stack, const char *want)
+{
+	char text[512] = "";
+
+	for (; stack != PROFILE_ROOT; stack = profile_stack_at(w->profile, stack)->parent) {
+		const struct profile_frame *f = leaf_of(w, stack);
+		size_t size = strlen(text);
+
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%s%s", size ? ";" : "",
+					 f->marks & PROFILE_CODE_INLINED ? "^" : "",
+					 profile_string(w->profile, f->name));
+		if (f->line != PROFILE_NO_LINE)
+			snprintf(text + size, sizeof(text) - size, ":%d", f->line);
+	}
+	assert_string_equal(text, want);
+}
+
+static const struct native_line inlined[] = {
+	{.line = 7, .function = "f_by_debug", .file = "/src/f.c"},
+	{.line = 9, .function = "g", .file = "/src/g.h"},
+};
+static const struct native_line of_interpreter[] = {
+	{.line = 5, .function = "list_sort", .file = "/src/list.c"},
+	{.line = 6, .function = "PyObject_Call", .file = "/src/call.c"},
+};
+
+/* Says what is at the instructions that want lines: nothing at 0x500 and 0x600. Returns their number. */
+static uint32_t line_all(struct world *w)
+{
+	uint32_t pcs[MOST], file, count, all = 0;
+
+	while ((count = native_frames_want_lines(w->native, &file, pcs, MOST))) {
+		const struct native_line *lines = file == EXTENSION ? inlined : of_interpreter;
+
+		for (uint32_t i = 0; i < count; i++)
+			assert_int_equal(
+				native_frames_set_lines(w->native, file, pcs[i], lines, pcs[i] < 0x500 ? 2 : 0), 0);
+		all += count;
+	}
+	return all;
+}
+
+/* Instructions on one line are one frame; what runs Python's functions is left out, also where it is inlined. */
+static void test_lines(void **state)
+{
+	static const uint64_t frames[] = {EXT(0x310), CPY(300), EXT(0x340), EXT(0x500), EXT(0x600), CPY(9)};
+	static const char *const names[] = {"f", "list_sort", "f", "h", "", "slot_9"};
+	const struct pybpf_stack_event event = {.nr_native = COUNT(frames), .native_end = PYBPF_NATIVE_END_WHOLE};
+	struct world w = {.native = native_frames_new(&(struct native_frames_options){.lines = true}),
+			  .profile = new_profile()};
+	struct native_stack native;
+	uint32_t stack = PROFILE_ROOT;
+
+	(void)state;
+	describe_files(&w);
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), -ENOENT);
+	for (size_t i = 0; i < COUNT(frames); i++) {
+		struct native_name name = {.start = 0x4300};
+
+		snprintf(name.text, sizeof(name.text), "%s", names[i]);
+		native_frames_set_name(w.native, PYBPF_NATIVE_FRAME_FILE(frames[i]), PYBPF_NATIVE_FRAME_PC(frames[i]),
+				       &name);
+	}
+	native_frames_set_row(w.native, EXTENSION, 0x600, 0x5f0);
+	assert_int_equal(native_frames_count_without_lines(w.native), 5);
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), -ENOENT);
+	assert_int_equal(line_all(&w), 5);
+	assert_int_equal(native_frames_begin(w.native, &event, frames, 0, false, &native), 0);
+	assert_int_equal(native_frames_push_rest(w.native, &native, w.profile, &stack), 0);
+	check_lines(&w, stack, "^g:9;f:7;list_sort:5;^g:9;f:7;h;[ext.so+0x45f0]");
+	assert_int_equal(leaf_of(&w, stack)->address, 0x4310);
+	assert_string_equal(profile_string(w.profile, leaf_of(&w, stack)->file), "g.h");
+	assert_string_equal(profile_string(w.profile, profile_library_of(w.profile, leaf_of(&w, stack))), "ext.so");
+	for (int i = 0; i < 3; i++)
+		stack = profile_stack_at(w.profile, stack)->parent;
+	assert_int_equal(leaf_of(&w, stack)->address, 0x4310);
+	free_world(&w);
+}
+
 struct gaps {
 	int of_process, of_file;
 };
@@ -353,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_without_python),
 		cmocka_unit_test(test_without_names),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_gaps_are_told),
 		cmocka_unit_test(test_plumbing),
 		cmocka_unit_test(test_demangled_names_are_no_plumbing),

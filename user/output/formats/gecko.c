@@ -38,6 +38,7 @@ enum category {
 struct function {
 	uint32_t kind, name, file;
 	int32_t first_line;
+	uint32_t library; /* string; 0: none */
 };
 
 struct writer {
@@ -68,12 +69,14 @@ static int find_functions(struct writer *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct profile_frame *frame = profile_frame_at(w->p, i);
-		struct function function = {frame->kind, frame->name, frame->file, frame->first_line};
+		struct function function = {frame->kind, frame->name, frame->file, frame->first_line,
+					    frame->kind == PROFILE_NATIVE ? profile_library_of(w->p, frame) : 0};
 
 		w->function[i] = intern_add(&w->functions, &function, &fresh);
 		if (w->function[i] == INTERN_NONE)
 			return -ENOMEM;
-		if (gecko_files_add(&w->files, frame->kind, frame->file))
+		/* The file of compiled code without lines is the library itself. */
+		if (gecko_files_add(&w->files, function.library, function.library == frame->file ? 0 : frame->file))
 			return -ENOMEM;
 	}
 	return 0;
@@ -158,11 +161,11 @@ static void write_functions(struct writer *w)
 	write_flags(j, "relevantForJS", count);
 	json_begin_array(j, "resource");
 	for (uint32_t i = 0; i < count; i++)
-		gecko_files_write_resource(&w->files, functions[i].kind, functions[i].file, j);
+		gecko_files_write_resource(&w->files, functions[i].library, j);
 	json_end_array(j);
 	json_begin_array(j, "source");
 	for (uint32_t i = 0; i < count; i++)
-		gecko_files_write_source(&w->files, functions[i].kind, functions[i].file, j);
+		gecko_files_write_source(&w->files, functions[i].library, functions[i].file, j);
 	json_end_array(j);
 	json_begin_array(j, "lineNumber");
 	for (uint32_t i = 0; i < count; i++)

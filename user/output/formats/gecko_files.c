@@ -21,25 +21,27 @@ void gecko_files_free(struct gecko_files *f)
 	intern_free(&f->libraries);
 }
 
-int gecko_files_add(struct gecko_files *f, uint32_t kind, uint32_t file)
+static int add(struct intern *to, uint32_t file)
 {
-	bool fresh;
-
-	if (!file)
-		return 0;
-	return intern_add(kind == PROFILE_NATIVE ? &f->libraries : &f->sources, &file, &fresh) == INTERN_NONE ? -ENOMEM
-													      : 0;
+	return file && intern_add(to, &file, &(bool){false}) == INTERN_NONE ? -ENOMEM : 0;
 }
 
-void gecko_files_write_resource(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j)
+int gecko_files_add(struct gecko_files *f, uint32_t library, uint32_t source)
+{
+	int err = add(&f->libraries, library);
+
+	return err ? err : add(&f->sources, source);
+}
+
+void gecko_files_write_resource(const struct gecko_files *f, uint32_t library, struct json *j)
 {
 	/* A library's resource has its index. */
-	json_int(j, NULL, kind == PROFILE_NATIVE && file ? (int64_t)intern_find(&f->libraries, &file) : -1);
+	json_int(j, NULL, library ? (int64_t)intern_find(&f->libraries, &library) : -1);
 }
 
-void gecko_files_write_source(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j)
+void gecko_files_write_source(const struct gecko_files *f, uint32_t library, uint32_t file, struct json *j)
 {
-	if (kind == PROFILE_NATIVE || !file)
+	if (!file || file == library)
 		json_null(j, NULL);
 	else
 		json_uint(j, NULL, intern_find(&f->sources, &file));
@@ -56,7 +58,7 @@ void gecko_files_write_libs(const struct gecko_files *f, struct json *j)
 		json_string(j, "arch", profile_find_fact(f->p, PROFILE_FACT_ARCH) ?: "");
 		for (size_t k = 0; k < sizeof(named) / sizeof(*named); k++)
 			json_string(j, named[k], profile_string(f->p, files[i]));
-		json_string(j, "breakpadId", ""); /* a profile keeps no build-id */
+		json_string(j, "breakpadId", ""); /* its symbols are in the profile */
 		json_null(j, "codeId");
 		json_end_object(j);
 	}

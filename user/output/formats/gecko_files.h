@@ -18,12 +18,12 @@ struct gecko_files {
 
 void gecko_files_init(struct gecko_files *f, const struct profile *p);
 void gecko_files_free(struct gecko_files *f);
-/* Adds the file of a function of that kind, enum profile_frame_kind. Returns 0 or -ENOMEM. */
-int gecko_files_add(struct gecko_files *f, uint32_t kind, uint32_t file);
+/* Adds the library and the source of a function, strings that are 0 where it has none. Returns 0 or -ENOMEM. */
+int gecko_files_add(struct gecko_files *f, uint32_t library, uint32_t source);
 
-/* Write the values of a function whose file was added, in the columns resource and source of funcTable. */
-void gecko_files_write_resource(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j);
-void gecko_files_write_source(const struct gecko_files *f, uint32_t kind, uint32_t file, struct json *j);
+/* Write the values of a function whose files were added, in the columns resource and source of funcTable. */
+void gecko_files_write_resource(const struct gecko_files *f, uint32_t library, struct json *j);
+void gecko_files_write_source(const struct gecko_files *f, uint32_t library, uint32_t file, struct json *j);
 
 /* Writes the member libs of the file, and the members resourceTable and sources of what threads share. */
 void gecko_files_write_libs(const struct gecko_files *f, struct json *j);

@@ -9,8 +9,10 @@
 
 #include "base/intern.h"
 #include "native/ask.h"
+#include "native/ask_lines.h"
 #include "native/walker.h"
 #include "session/native/files.h"
+#include "session/native/lines.h"
 #include "session/native/native_account.h"
 #include "session/native/pages.h"
 
@@ -42,18 +44,21 @@ enum job {
 	JOB_MAPPINGS,
 	JOB_ROWS,
 	JOB_NAMES,
+	JOB_LINES,
 };
 
 union answer {
 	struct native_mappings mappings;
 	struct native_rows rows;
 	struct native_names names;
+	struct native_lines_found lines;
 };
 
 struct session_native_state {
 	struct native_frames *frames;
 	struct native_pages pages;
 	struct native_files files;
+	struct native_lines_files lines;
 	struct intern mappers; /* struct mapper */
 	uint64_t generation;
 	enum job job;

@@ -26,6 +26,8 @@
 #define WORK_S 0.01
 /* Longest time for names when the run has ended. */
 #define END_S 1.0
+/* Likewise for lines: information of 80 MiB takes a second of CPU time. */
+#define LINES_END_S 9.0
 
 static void on_gap(void *arg, uint64_t proc_id, uint32_t file)
 {
@@ -49,6 +51,7 @@ static void release(struct session *s)
 		free(((struct mapper *)intern_item(&n->mappers, i))->mappings);
 	intern_free(&n->mappers);
 	native_files_free(&n->files);
+	native_lines_free(&n->lines);
 	native_pages_free(&n->pages);
 	native_frames_free(n->frames);
 	native_walker_free(n->walker);
@@ -65,8 +68,13 @@ static int make_state(struct session *s)
 	if (!n)
 		return -ENOMEM;
 	intern_init(&n->mappers, sizeof(struct mapper), sizeof(uint64_t));
+	native_lines_init(&n->lines);
 	n->answer = malloc(sizeof(*n->answer));
-	n->frames = native_frames_new(s->options.native == SESSION_NATIVE_ALL);
+	n->frames = native_frames_new(&(struct native_frames_options){
+		.all = s->options.native == SESSION_NATIVE_ALL,
+		.lines = s->options.native_lines,
+		.full_paths = s->options.full_filenames,
+	});
 	if (!n->answer || !n->frames)
 		return -ENOMEM;
 	native_pages_init(&n->pages, s->kernel);
@@ -93,6 +101,13 @@ static void forget_frames(struct session *s)
 	if (!s->native)
 		return;
 	native_frames_forget_profile(s->native->frames);
+}
+
+enum pybpf_native_exact session_native_exact(const struct session_options *options)
+{
+	if (!options->native_lines)
+		return PYBPF_NATIVE_ROWS;
+	return options->native == SESSION_NATIVE_ALL ? PYBPF_NATIVE_EXACT_ALL : PYBPF_NATIVE_EXACT;
 }
 
 struct native_frames *session_native_frames(const struct session *s)
@@ -155,11 +170,11 @@ static void choose_source(const struct session_native_state *n, uint32_t file)
 	}
 }
 
-static void choose_names(struct session_native_state *n)
+/* Chooses by which process the file of the job is opened. */
+static void choose_names_source(struct session_native_state *n)
 {
 	uint32_t file = native_files_of(&n->files, n->job_file);
 
-	n->job = JOB_NAMES;
 	n->names_source = (struct native_source){.pid = 0};
 	if (file == INTERN_NONE)
 		return;
@@ -184,11 +199,17 @@ static bool choose_job(struct session_native_state *n, double now)
 		choose_source(n, n->job_file);
 		return true;
 	}
+	n->job = JOB_NAMES;
 	n->nr_pcs = native_frames_wanted(n->frames, &n->job_file, n->pcs, NATIVE_NAMES_MAX);
-	if (!n->nr_pcs)
-		return false;
-	choose_names(n);
-	return true;
+	if (!n->nr_pcs) {
+		n->job = JOB_LINES;
+		n->nr_pcs = native_frames_want_lines(n->frames, &n->job_file, n->pcs, NATIVE_PLACES_MAX);
+	}
+	if (n->nr_pcs)
+		choose_names_source(n);
+	else
+		n->job = JOB_NONE;
+	return n->job != JOB_NONE;
 }
 
 /* Another file may have been mapped where one was. */
@@ -323,9 +344,13 @@ static int find_names(struct session *s)
 		return -EINPROGRESS;
 	}
 	for (uint32_t i = 0; i < n->nr_pcs; i++) {
-		const struct native_name *name = &n->answer->names.names[i];
+		const struct native_name *name = err ? NULL : &n->answer->names.names[i];
 
-		native_frames_set_name(n->frames, n->job_file, n->pcs[i], err ? NULL : name);
+		/* What has no name is one by row, as without lines. */
+		if (s->options.native_lines && (!name || !*name->text))
+			native_frames_set_row(n->frames, n->job_file, n->pcs[i],
+					      native_find_row(s, n->job_file, n->pcs[i]));
+		native_frames_set_name(n->frames, n->job_file, n->pcs[i], name);
 	}
 	/* Stacks that cannot be built now are tried again at the end. */
 	err = stacks_retry(s->stacks);
@@ -340,7 +365,8 @@ static int work_on_job(struct session *s, double now)
 	struct session_native_state *n = s->native;
 	int err = n->job == JOB_MAPPINGS ? look_at_mappings(n, now)
 		  : n->job == JOB_ROWS   ? make_table(n, now)
-					 : find_names(s);
+		  : n->job == JOB_NAMES  ? find_names(s)
+					 : native_find_lines(s);
 
 	if (err != -EINPROGRESS)
 		n->job = JOB_NONE;
@@ -375,13 +401,14 @@ static double do_periodic_work(struct session *s, double now)
 
 static void name_frames(struct session *s)
 {
-	double until = clock_s(CLOCK_MONOTONIC) + END_S;
+	double until = clock_s(CLOCK_MONOTONIC) + END_S + (s->options.native_lines ? LINES_END_S : 0);
 
 	if (!s->native)
 		return;
 	s->native->names_only = true;
 	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
 		;
+	native_log_lines(s->native);
 }
 
 static void forget_process(struct session *s, uint64_t proc_id)
@@ -429,6 +456,22 @@ static void tell(const struct session *s, struct session_account *account)
 	a->refused_files = n->files.refused;
 	a->unreadable_files = n->files.unreadable;
 	a->table_s = n->worked_s;
+	native_tell_lines(n, a);
+}
+
+static void print_lines(const struct session_native_account *a, FILE *out)
+{
+	if (!a->line_places && !a->unread_line_places)
+		return;
+	fprintf(out, "pybpf: native lines: %" PRIu64 " of %" PRIu64 " places have lines", a->line_places_found,
+		a->line_places);
+	if (a->lineless_files)
+		fprintf(out, "; no information for debuggers: %s", a->lineless);
+	if (a->failed_line_files)
+		fprintf(out, "; too large or not readable: %s", a->failed_lines);
+	if (a->unread_line_places)
+		fprintf(out, "; %" PRIu64 " more were not read in %g s", a->unread_line_places, END_S + LINES_END_S);
+	fputc('\n', out);
 }
 
 static uint64_t count_all(const struct session_native_account *a)
@@ -465,6 +508,7 @@ static void print(const struct session_account *account, const struct profile *p
 			"pybpf: native frames: of %" PRIu64 " sample%s they do not fit Python's: only those that the "
 			"last function called are shown\n",
 			a->not_joined, a->not_joined == 1 ? "" : "s");
+	print_lines(a, out);
 	if (a->refused_files)
 		fprintf(out,
 			"pybpf: native frames: the tables of %" PRIu64 " file%s found no room: see --native-memory\n",
@@ -483,6 +527,11 @@ static const struct session_entry entries[] = {
 	{"native", "bytes", SESSION_COUNT(native.bytes)},
 	{"native", "refused_files", SESSION_COUNT(native.refused_files)},
 	{"native", "unreadable_files", SESSION_COUNT(native.unreadable_files)},
+	{"native", "line_places", SESSION_COUNT(native.line_places)},
+	{"native", "line_places_found", SESSION_COUNT(native.line_places_found)},
+	{"native", "line_places_unread", SESSION_COUNT(native.unread_line_places)},
+	{"native", "files_without_lines", SESSION_COUNT(native.lineless_files)},
+	{"native", "files_with_failed_lines", SESSION_COUNT(native.failed_line_files)},
 	{0},
 };
 

@@ -16,6 +16,9 @@ struct session_native_state;
 /* Returns what stacks are built with; NULL: without native frames. */
 struct native_frames *session_native_frames(const struct session *s);
 
+/* Returns whose instructions stacks tell apart. What is left out has no lines, and is not told apart. */
+enum pybpf_native_exact session_native_exact(const struct session_options *options);
+
 /* Returns whether tables of what a process maps are still being made. Without native frames: false. */
 bool session_native_is_pending(const struct session *s, uint64_t proc_id);
 /* Finds the frames of a thread that sleeps; NOT_ASKED without native frames. They are valid until the next call. */

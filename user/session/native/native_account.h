@@ -15,7 +15,12 @@ struct session_native_account {
 	uint64_t files, rows, bytes;                          /* of the tables that are there at the end */
 	uint64_t refused_files;                               /* that found no room in native_memory */
 	uint64_t unreadable_files;                            /* whose tables could not be made */
-	double table_s;                                       /* that helpers worked on tables and names, wall time */
+	uint64_t line_places, line_places_found;              /* places whose lines were wanted, and found */
+	uint64_t unread_line_places;           /* whose lines were not read when the run's time was over */
+	uint64_t lineless_files;               /* without information for debuggers */
+	uint64_t failed_line_files;            /* whose information is too large, or could not be read in time */
+	char lineless[160], failed_lines[160]; /* the names of both, as far as they find room */
+	double table_s;                        /* that helpers worked on tables and names, wall time */
 };
 
 #endif

@@ -39,7 +39,7 @@ void session_native_follow(struct session *s, const struct pybpf_thread_found *f
 	if (!n)
 		return;
 	if (!n->walker)
-		n->walker = native_walker_new(read_page, s->kernel);
+		n->walker = native_walker_new(read_page, s->kernel, session_native_exact(&s->options));
 	if (!n->walker)
 		return;
 	if (n->walker_writes != n->pages.writes)
