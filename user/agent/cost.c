@@ -5,11 +5,13 @@
 #include "base/log.h"
 #include "helper/helper.h"
 
-/* Share of the CPU time that pybpf may take at which the rate is lowered, and at which it may be higher again. */
+/* Share of the CPU time that pybpf may take at which the rate is lowered, and which it may reach at a higher rate. */
 #define HIGH_SHARE 0.8
-#define LOW_SHARE  0.3
-/* Epochs in a row that must have been that cheap. */
+#define LOW_SHARE  0.7
+/* Epochs in a row after which it is raised. */
 #define CHEAP_EPOCHS 3
+/* A lower rate that saves less than this part is of no use: most of the cost is not that of samples. */
+#define USE_SHARE 0.1
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
 
@@ -34,6 +36,23 @@ static void set_divisor(struct agent *a, unsigned divisor, double share)
 	session_divide_rate(a->session, divisor);
 }
 
+/*
+ * Returns the share of a CPU from which on the rate is lowered: the limit itself where it is not known yet what the
+ * last time has saved, or that was little.
+ */
+static double get_high_share(const struct agent *a, double share)
+{
+	bool is_useless = a->lowered_at > 0 || (a->saved_known && a->saved < share * USE_SHARE);
+
+	return a->options.max_cpu * (is_useless ? 1 : HIGH_SHARE);
+}
+
+static void lower(struct agent *a, double share)
+{
+	a->lowered_at = share;
+	set_divisor(a, a->metrics.divisor * 2, share);
+}
+
 /* Returns whether the rate can be lowered. In the first epoch all processes of the machine are looked at, once. */
 static bool may_lower(const struct agent *a)
 {
@@ -45,12 +64,28 @@ int agent_limit_cost(struct agent *a)
 	double planned = a->end - a->begin, used = agent_cpu_s(a) - a->cpu_begin_s;
 
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
-	if (!may_lower(a) || used < planned * a->options.max_cpu * HIGH_SHARE)
+	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))
 		return 0;
 	if (agent_take_samples(a, false))
 		return -1;
-	set_divisor(a, a->metrics.divisor * 2, used / planned);
+	lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
 	return 0;
+}
+
+/* Notes what the last lowering has saved, when an epoch of one rate has ended since. */
+static void note_saving(struct agent *a, double share)
+{
+	if (a->lowered_at <= 0 || a->most != a->least)
+		return;
+	a->saved = a->lowered_at > share ? a->lowered_at - share : 0;
+	a->saved_known = true;
+	a->lowered_at = 0;
+}
+
+/* Returns the share of a CPU that pybpf would take at twice the rate. */
+static double predict_share(const struct agent *a, double share)
+{
+	return share + (a->saved_known && a->saved < share ? a->saved : share);
 }
 
 void agent_adapt_rate(struct agent *a)
@@ -58,11 +93,14 @@ void agent_adapt_rate(struct agent *a)
 	struct agent_metrics *m = &a->metrics;
 	double share = m->epoch_s > 0 ? m->epoch_cpu_s / m->epoch_s : 0;
 
-	if (may_lower(a) && m->epochs > 1 && share > a->options.max_cpu * HIGH_SHARE) {
-		set_divisor(a, m->divisor * 2, share);
+	note_saving(a, share);
+	if (may_lower(a) && m->epochs > 1 && share > get_high_share(a, share)) {
+		lower(a, share);
 		return;
 	}
-	a->cheap_epochs = share < a->options.max_cpu * LOW_SHARE ? a->cheap_epochs + 1 : 0;
-	if (m->divisor > 1 && a->cheap_epochs >= CHEAP_EPOCHS)
+	a->cheap_epochs = predict_share(a, share) < a->options.max_cpu * LOW_SHARE ? a->cheap_epochs + 1 : 0;
+	if (m->divisor > 1 && a->cheap_epochs >= CHEAP_EPOCHS) {
 		set_divisor(a, m->divisor / 2, share);
+		a->saved *= 2;
+	}
 }

@@ -22,8 +22,11 @@ struct agent {
 	unsigned least, most;           /* divisors of the rate in it */
 	struct profile *held;           /* what was taken of it already; NULL: nothing */
 	struct session_account account; /* of the session when it began */
-	unsigned cheap_epochs;          /* in a row that took far less than they may */
-	unsigned generation;            /* epochs since the session's stacks and code objects began anew */
+	unsigned cheap_epochs;          /* in a row after which the rate may be higher */
+	double lowered_at; /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
+	double saved;      /* by it, likewise; valid if saved_known */
+	bool saved_known;
+	unsigned generation; /* epochs since the session's stacks and code objects began anew */
 
 	/* What sinks keep: files.c. */
 	struct archive_keeper keeper;

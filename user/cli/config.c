@@ -139,10 +139,16 @@ static int check_pair(const struct cli_config *config, const yaml_node_pair_t *p
 	return 0;
 }
 
-#define EACH_PAIR(config, pair)                                                                                        \
-	yaml_node_pair_t *pair = root_of(config)->data.mapping.pairs.start;                                            \
-	pair < root_of(config)->data.mapping.pairs.top;                                                                \
-	pair++
+static yaml_node_pair_t *first_pair(const struct cli_config *config)
+{
+	return root_of(config)->data.mapping.pairs.start;
+}
+
+/* Returns what is behind the last pair. */
+static yaml_node_pair_t *pairs_end(const struct cli_config *config)
+{
+	return root_of(config)->data.mapping.pairs.top;
+}
 
 static int check(const struct cli_config *config)
 {
@@ -154,9 +160,9 @@ static int check(const struct cli_config *config)
 	set_place(config, &root->start_mark);
 	if (root->type != YAML_MAPPING_NODE)
 		return cli_usage("the file is one mapping, of lines such as `epoch: 60s`");
-	for (EACH_PAIR(config, pair)) {
+	for (yaml_node_pair_t *pair = first_pair(config); pair < pairs_end(config); pair++) {
 		code = check_pair(config, pair);
-		for (EACH_PAIR(config, other)) {
+		for (yaml_node_pair_t *other = first_pair(config); other < pairs_end(config); other++) {
 			if (code || other >= pair)
 				break;
 			if (strcmp(text_of(node_at(config, other->key)), text_of(node_at(config, pair->key))))
@@ -270,7 +276,7 @@ int cli_config_take(const struct cli_config *config, const char *const names[])
 {
 	int code = 0;
 
-	for (EACH_PAIR(config, pair)) {
+	for (yaml_node_pair_t *pair = first_pair(config); pair < pairs_end(config); pair++) {
 		if (names && !is_among(text_of(node_at(config, pair->key)), names))
 			continue;
 		code = take_pair(config, pair);
@@ -284,7 +290,7 @@ int cli_config_take(const struct cli_config *config, const char *const names[])
 /* Returns the value of a key, or NULL. */
 static const yaml_node_t *find_value(const struct cli_config *config, const char *name)
 {
-	for (EACH_PAIR(config, pair)) {
+	for (yaml_node_pair_t *pair = first_pair(config); pair < pairs_end(config); pair++) {
 		if (strcmp(text_of(node_at(config, pair->key)), name) == 0)
 			return node_at(config, pair->value);
 	}
@@ -315,7 +321,7 @@ static bool is_same(const struct cli_config *before, const yaml_node_t *one, con
 static const char *find_difference(const struct cli_config *one, const struct cli_config *other,
 				   const char *const names[])
 {
-	for (EACH_PAIR(one, pair)) {
+	for (yaml_node_pair_t *pair = first_pair(one); pair < pairs_end(one); pair++) {
 		const char *name = text_of(node_at(one, pair->key));
 
 		if (!is_among(name, names) && !is_same(one, node_at(one, pair->value), other, find_value(other, name)))

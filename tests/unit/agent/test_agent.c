@@ -18,7 +18,7 @@
 #include "session/run.h"
 
 /* The sanitizer's run-time has it. */
-size_t __sanitizer_get_current_allocated_bytes(void);
+size_t __sanitizer_get_current_allocated_bytes(void); /* NOLINT(bugprone-reserved-identifier) */
 
 static struct {
 	double now, cpu_s; /* clocks */
@@ -346,6 +346,33 @@ static void test_the_rate_rises_again(void **state)
 	assert_int_equal(warnings, 4);
 }
 
+/* Most of what pybpf takes is not for samples: fewer of them would save nothing, and the limit is kept. */
+static void test_what_a_lower_rate_does_not_save(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_always = 0.0085;
+	played.cpu_per_s = 0.0002;
+	metrics = run_for(50, 0.01);
+	assert_int_equal(metrics.divisor, 2);
+	assert_int_equal(warnings, 1);
+}
+
+/* Likewise, and it is cheaper for a while: the rate rises although what is left is more than a third of the limit. */
+static void test_the_rate_rises_beside_other_costs(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_always = 0.005;
+	played.cpu_per_s = 0.0035;
+	played.cheap_at = played.now + 10 * EPOCH_S;
+	metrics = run_for(30, 0.01);
+	assert_int_equal(metrics.divisor, 1);
+	assert_int_equal(warnings, 2);
+}
+
 static void test_what_costs_always_has_an_end(void **state)
 {
 	struct agent_metrics metrics;
@@ -367,6 +394,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_rises_again, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_a_lower_rate_does_not_save, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_rate_rises_beside_other_costs, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_costs_always_has_an_end, begin, end),
 	};
 
