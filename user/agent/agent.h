@@ -37,7 +37,7 @@ struct agent_options {
 struct agent_metrics {
 	uint64_t epochs, late_epochs;  /* late: more than 5 % longer than planned */
 	uint64_t asked, taken, lost;   /* samples, as of struct session_account */
-	double cpu_s;                  /* of pybpf and its processes */
+	double cpu_s;                  /* of pybpf and its helpers; sinks have their own */
 	unsigned divisor;              /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */
 	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */

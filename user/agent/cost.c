@@ -15,9 +15,9 @@
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
 
-double agent_cpu_s(const struct agent *a)
+double agent_cpu_s(void)
 {
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s() + a->keeper.counts.cpu_s;
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
 }
 
 static void set_divisor(struct agent *a, unsigned divisor, double share)
@@ -61,7 +61,7 @@ static bool may_lower(const struct agent *a)
 
 int agent_limit_cost(struct agent *a)
 {
-	double planned = a->end - a->begin, used = agent_cpu_s(a) - a->cpu_begin_s;
+	double planned = a->end - a->begin, used = agent_cpu_s() - a->cpu_begin_s;
 
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
 	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))

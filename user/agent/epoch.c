@@ -43,7 +43,7 @@ static void begin_epoch(struct agent *a, double now)
 	/* What was done with the epoch before took some time since then. */
 	a->begin_ns = clock_ns(CLOCK_REALTIME) - (uint64_t)((clock_s(CLOCK_MONOTONIC) - now) * 1e9);
 	a->end = now + a->options.epoch_s * (1 + share);
-	a->cpu_begin_s = agent_cpu_s(a);
+	a->cpu_begin_s = agent_cpu_s();
 	a->least = a->most = a->metrics.divisor;
 }
 
@@ -142,7 +142,7 @@ static void measure_cost(struct agent *a, const struct session_account *account)
 	m->asked += account->counters[PYBPF_COUNT_ASKED];
 	m->taken += account->taken;
 	m->lost += account->lost;
-	m->cpu_s = agent_cpu_s(a);
+	m->cpu_s = agent_cpu_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
 	m->rss_bytes = kib * 1024;
 	m->map_bytes = session_get_map_bytes(a->session);

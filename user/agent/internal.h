@@ -50,8 +50,8 @@ int agent_take_samples(struct agent *a, bool forget);
 
 /* cost.c */
 
-/* Returns the CPU time of pybpf and its processes, in seconds. */
-double agent_cpu_s(const struct agent *a);
+/* Returns the CPU time of pybpf and its helpers, in seconds: what depends on the rate, and on the processes. */
+double agent_cpu_s(void);
 /* Lowers the rate if the epoch takes more CPU time than it may. Returns as agent_hold(). */
 int agent_limit_cost(struct agent *a);
 /* An epoch has ended: changes the rate of the next one if it took too much, or so little that it may be higher. */

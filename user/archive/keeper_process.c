@@ -15,7 +15,11 @@
 
 /* Interval between looks at what has become too old. */
 #define LOOK_MS 60000
-/* Interval between tries to make a file where that failed. */
+/* Seconds for which parts stay after they were merged: a reader that has listed them before has opened them by then. */
+#define PARTS_STAY_S 10
+/* Merging takes at most this share of the time of a CPU. */
+#define MERGE_SHARE 0.002
+/* Interval between tries to make a file where that failed, and to remove parts. */
 #define TRY_MS 1000
 
 struct server {
@@ -28,6 +32,7 @@ struct server {
 	struct archive_keeper_counts counts;
 	bool retain_failed; /* it was said; no further try before the next epoch */
 	bool make_failed;   /* it was said; it is tried again */
+	double wait_until;  /* CLOCK_MONOTONIC seconds: no step before */
 };
 
 /* Sends an answer, with a descriptor if it is not -1. Returns whether the other process is still there. */
@@ -120,15 +125,20 @@ static bool serve(struct server *s)
 static bool retain(struct server *s)
 {
 	struct keeper_answer a = {.kind = KEEPER_TOLD};
+	const double cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	size_t before = s->store->list.count;
+	double pause;
 	int done;
 
-	if (s->retain_failed)
+	if (s->retain_failed || clock_s(CLOCK_MONOTONIC) < s->wait_until)
 		return false;
 	done = archive_store_retain(s->store, &s->limits, clock_ns(CLOCK_REALTIME) / 1000000, &a.error);
-	if (done == 1 && s->store->list.count > before)
+	if (done == 1 && s->store->list.count > before) {
 		s->counts.merged++;
-	else if (done == 1)
+		pause = (clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s) / MERGE_SHARE;
+		s->wait_until = clock_s(CLOCK_MONOTONIC) + (pause > PARTS_STAY_S ? pause : PARTS_STAY_S);
+	}
+	if (done == 1 && s->store->list.count < before)
 		s->counts.removed++;
 	s->retain_failed = done < 0;
 	if (done)
@@ -170,7 +180,8 @@ void keeper_run(int fd, struct archive_store *store, const struct archive_limits
 		archive_store_begin(store, &ready.error);
 	there = answer(&s, &ready, -1) && !ready.error.code;
 	while (there && hand_out(&s)) {
-		int n = poll(&wait, 1, busy ? 0 : s.make_failed ? TRY_MS : LOOK_MS);
+		bool soon = s.make_failed || s.wait_until > clock_s(CLOCK_MONOTONIC);
+		int n = poll(&wait, 1, busy ? 0 : soon ? TRY_MS : LOOK_MS);
 
 		if (n > 0)
 			there = serve(&s);

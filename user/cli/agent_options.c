@@ -188,7 +188,7 @@ static int take_max_cpu(const struct cli_option *option, const char *value, void
 
 static const struct cli_option other_options[] = {
 	{"max-cpu", 0, "PERCENT",
-	 "CPU time that pybpf and its processes may take, of one CPU (default 1%); before they take more, the rate is "
+	 "CPU time that pybpf and its helpers may take, of one CPU (default 1%); before they take more, the rate is "
 	 "halved, and each sample counts for two; it is raised again when they take little",
 	 .take = take_max_cpu},
 	{"max-memory", 0, "MIB",
