@@ -79,6 +79,20 @@ def test_a_profile_of_python_has_no_such_table(page):
     assert browse(page, look) == 1 and browse(recursive, look) == 0
 
 
+def test_functions_with_lines_are_in_their_library(page):
+    """And not in their source, which another library may have, too."""
+    lines = report(page.with_name("lines.pybpf"), page.with_name("lines.html"))
+    look = steps(
+        """
+  await page.goto(address + "#view=hot");
+  await page.waitForSelector("[data-testid=compiled]");
+  return page.$$eval("[data-testid=compiled] tbody tr", (all) => all.map((row) => [...row.children].slice(0, 3).map((cell) => cell.innerText.trim())));
+"""
+    )
+    told = [(name, percent(self), code) for self, name, code in browse(lines, look)]
+    assert told == [("libz.so.1", 70, "library"), ("libother.so", 30, "library")]
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_colours_by_kind_of_code(page, dark):
     told = browse(

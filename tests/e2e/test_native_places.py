@@ -2,7 +2,6 @@
 """Where native functions are: build-ids and addresses, by which others find their symbols; lines, and what is inlined."""
 
 import collections
-import os
 import re
 import shutil
 import subprocess

@@ -2,9 +2,10 @@
 /*
  * made-profiles FOLDER: saves hostile.pybpf, empty.pybpf and recursive.pybpf there, from which `pybpf report` makes
  * every format for the real readers; long.pybpf, which is small but for a few texts, of which each takes memory
- * more than once; and compiled.pybpf, whose sums are known.
+ * more than once; and compiled.pybpf and lines.pybpf, whose sums are known.
  */
 #include "output/file/file.h"
+#include "profile/mappings.h"
 #include "profiles_hostile.h"
 
 /* Functions that call each other in circles, in two processes; in one of them each is the root once. */
@@ -103,6 +104,26 @@ static struct profile *compiled_profile(void)
 	return p;
 }
 
+/* Of 10 samples of compiled code with lines 7 are in libz.so.1, 2 of them in a function without a line, and 3 in
+ * another library. */
+static struct profile *lined_profile(void)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), main = on(p, PROFILE_ROOT, "<module>", "app.py", 90), outer;
+	const struct profile_mapping_info libz = {"libz.so.1", "c0ffee", "/lib/libz.so.1", 0x1000, 0x9000, 0x1000};
+	const struct profile_mapping_info other = {"libother.so", "", "", 0x1000, 0x9000, 0x1000};
+	struct profile_code code = {.mapping = profile_add_mapping(p, &libz), .address = 0x2345, .line = 30};
+
+	outer = profile_add_stack(p, main, profile_add_code(p, "deflate", "deflate.c", &code));
+	code.marks = PROFILE_CODE_INLINED;
+	take_in(p, profile_add_stack(p, outer, profile_add_code(p, "match", "match.h", &code)), owner, 5);
+	code = (struct profile_code){.mapping = code.mapping, .address = 0x3456, .line = PROFILE_NO_LINE};
+	take_in(p, profile_add_stack(p, main, profile_add_code(p, "inflate", "libz.so.1", &code)), owner, 2);
+	code = (struct profile_code){.mapping = profile_add_mapping(p, &other), .address = 0x2345, .line = 3};
+	take_in(p, profile_add_stack(p, main, profile_add_code(p, "match", "match.h", &code)), owner, 3);
+	return p;
+}
+
 static int save(struct profile *p, const char *folder, const char *name)
 {
 	struct output_file file;
@@ -131,5 +152,6 @@ int main(int argc, char **argv)
 	}
 	return save(hostile_profile(), argv[1], "hostile") || save(new_profile(), argv[1], "empty") ||
 	       save(recursive_profile(), argv[1], "recursive") || save(long_profile(), argv[1], "long") ||
-	       save(forging_profile(), argv[1], "forging") || save(compiled_profile(), argv[1], "compiled");
+	       save(forging_profile(), argv[1], "forging") || save(compiled_profile(), argv[1], "compiled") ||
+	       save(lined_profile(), argv[1], "lines");
 }

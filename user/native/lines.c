@@ -40,7 +40,6 @@ struct native_lines {
 	struct ranges units;     /* in order of start */
 	struct ranges functions; /* of the unit that was looked at last */
 	Dwarf_Off unit;          /* that one; 0: none */
-	size_t entries;          /* of it */
 };
 
 static int note_ranges(struct ranges *to, Dwarf_Die *die)
@@ -190,20 +189,28 @@ static bool has_functions(int tag)
 	}
 }
 
-/* Notes the functions in an entry. */
-static int find_functions(struct native_lines *l, Dwarf_Die *parent, unsigned depth)
+/* Notes the functions of a unit. */
+static int find_functions(struct native_lines *l, Dwarf_Die *unit)
 {
-	Dwarf_Die die;
-	int more = depth < DEPTH_MAX ? dwarf_child(parent, &die) : 1, err = 0;
+	Dwarf_Die path[DEPTH_MAX];
+	int depth = 0, more = dwarf_child(unit, &path[0]), err = 0;
 
-	while (!more && !err && l->entries++ < ENTRIES_MAX) {
-		int tag = dwarf_tag(&die);
+	for (size_t entries = 0; depth >= 0 && !err && entries < ENTRIES_MAX; entries++) {
+		Dwarf_Die *die = &path[depth];
+		int tag;
 
-		if (tag == DW_TAG_subprogram)
-			err = note_ranges(&l->functions, &die);
-		if (!err && has_functions(tag))
-			err = find_functions(l, &die, depth + 1);
-		more = err ? 1 : dwarf_siblingof(&die, &die);
+		if (more) {
+			depth--;
+		} else {
+			tag = dwarf_tag(die);
+			if (tag == DW_TAG_subprogram)
+				err = note_ranges(&l->functions, die);
+			if (has_functions(tag) && depth + 1 < DEPTH_MAX && !dwarf_child(die, die + 1)) {
+				depth++;
+				continue;
+			}
+		}
+		more = depth < 0 ? 1 : dwarf_siblingof(&path[depth], &path[depth]);
 	}
 	return err;
 }
@@ -234,9 +241,8 @@ static int turn_to_unit(struct native_lines *l, uint64_t address, Dwarf_Die *uni
 	if (l->unit == found->entry)
 		return 0;
 	l->unit = 0;
-	l->entries = 0;
 	l->functions.count = 0;
-	err = find_functions(l, unit, 0);
+	err = find_functions(l, unit);
 	if (!err)
 		l->unit = found->entry;
 	return err;

@@ -13,6 +13,7 @@ const CALLER = 60; // letters of a caller's name
 const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
 
 // The files whose functions samples were taken in themselves, those with most first: {file ("": none), code, self,
+// hasSources: lines of its functions are known, which have the names of their sources,
 // callers: [function, value] of the nearest functions of the program's own, those with most first}.
 export function compiledFiles({ profile, passes, values }) {
   const { sampleStack, functions } = profile;
@@ -22,9 +23,10 @@ export function compiledFiles({ profile, passes, values }) {
     if (!stack || !values[i] || !passes(i)) continue;
     const key = profile.functionOf(stack);
     if (functions.kind[key] !== KIND_NATIVE || functions.state[key]) continue;
-    const file = functions.file[key];
-    if (!found.has(file)) found.set(file, { file, code: functions.code[key], self: 0, callers: new Map() });
+    const file = functions.library[key];
+    if (!found.has(file)) found.set(file, { file, code: functions.code[key], self: 0, hasSources: false, callers: new Map() });
     const one = found.get(file);
+    one.hasSources ||= functions.file[key] !== file;
     one.self += values[i];
     const caller = profile.functionOf(profile.nearestOwn(stack));
     if (functions.kind[caller] === KIND_PYTHON) add(one.callers, caller, values[i]);
@@ -71,13 +73,15 @@ export function Compiled({ model }) {
           </tr>
         </thead>
         <tbody>
-          {files.slice(0, LISTED).map(({ file, code, self, callers }) => (
+          {files.slice(0, LISTED).map(({ file, code, self, hasSources, callers }) => (
             <tr key={file}>
               <td class="number" title={amount(profile, self)}>
                 <b>{percent(self / all)}</b> <small>{bare(profile, self)}</small>
               </td>
               <td>
-                {file ? (
+                {hasSources ? (
+                  short(file, FILE)
+                ) : file ? (
                   <button class="plain" title={`Search for ${short(file, 1000)}`} onClick={() => set({ view: "graph", fn: "", q: `\\(${escaped(file)}\\)` })}>
                     {short(file, FILE)}
                   </button>

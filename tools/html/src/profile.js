@@ -61,17 +61,18 @@ export function moduleOf(file) {
   return path;
 }
 
-// Frames that count as one: functions (name, file), lines of them (name, file, line), places (file, line), whatever
-// function is there, or spots, the expressions at a place. ofFrame: frame -> key.
+// Frames that count as one: functions (name, file, library), lines of them (with the line), places (file, line),
+// whatever function is there, or spots, the expressions at a place. ofFrame: frame -> key.
 class Keys {
   constructor(data, strings, what) {
-    const { name, file, line, first_line, kind, code, state, end_line, column, end_column } = data.frames;
+    const { name, file, line, first_line, kind, code, state, end_line, column, end_column, library } = data.frames;
     const byLine = what !== "function";
     const origins = new Map(data.origins.file.map((text, i) => [text, data.origins.origin[i]]));
     const known = new Map();
     this.ofFrame = new Int32Array(name.length);
     this.name = [];
     this.file = [];
+    this.library = []; // of compiled code: the file that has it, which is not that of its source
     this.line = []; // with byLine that line, else the function's first; -1 where unknown
     this.kind = [];
     this.code = []; // index in CODES
@@ -79,7 +80,7 @@ class Keys {
     this.spans = []; // of a spot: where it begins and ends, [line, column, line, column], or null
     this.state = []; // of a thread that waits, in the leaf of its stack; "": it does not
     for (let f = 0; f < name.length; f++) {
-      const owner = what === "place" || what === "spot" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}`;
+      const owner = what === "place" || what === "spot" ? "" : `${name[f]}.${kind[f]}.${state?.[f] ?? 0}.${library?.[f] ?? 0}`;
       const span = what === "spot" && end_line[f] ? [line[f], column[f], end_line[f], end_column[f]] : null;
       const id = `${owner}.${file[f]}.${byLine ? line[f] : ""}.${span}`;
       let key = known.get(id);
@@ -87,6 +88,7 @@ class Keys {
         known.set(id, (key = this.name.length));
         this.name.push(strings[name[f]]);
         this.file.push(strings[file[f]]);
+        this.library.push(strings[(library ?? file)[f]]);
         this.spans.push(span);
         this.line.push(byLine ? line[f] : first_line[f]);
         this.kind.push(kind[f]);

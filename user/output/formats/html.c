@@ -16,7 +16,8 @@
  *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
  *   strings   [text]
  *   frames    {name[], file[], line[], first_line[], kind[], code[]}: kind is that of enum profile_frame_kind, code
- * that of enum output_code; state[] too if stacks wait: the thread's state, of their leaf also end_line[], column[],
+ * that of enum output_code; library[] too if lines of compiled code are known, whose file is then its source: the file
+ * that has it, or file[]; state[] too if stacks wait: the thread's state, of their leaf also end_line[], column[],
  * end_column[] if expressions were recorded: as in profile.h; 0: not of this origins   {file[], origin[]}: of files
  * whose functions are not the program's own: that of enum profile_origin stacks    {down[], frame[]}: the parent's
  * index is the stack's own minus down; stack 0 has no frame: -1 also idle[] if stacks wait: the indices of those that
@@ -148,6 +149,16 @@ static enum profile_frame_kind kind_of(const struct profile_frame *frame)
 	return frame->kind == PROFILE_THREAD ? PROFILE_NOTE : frame->kind;
 }
 
+/* Returns whether the file of compiled code is its source in a frame. */
+static bool has_libraries(const struct profile *p)
+{
+	for (uint32_t i = 0; i < profile_frame_count(p); i++) {
+		if (profile_library_of(p, profile_frame_at(p, i)) != profile_frame_at(p, i)->file)
+			return true;
+	}
+	return false;
+}
+
 /* idle: by stack; NULL: none waits. */
 static void write_stacks(const struct profile *p, const bool *idle, struct json *j)
 {
@@ -160,6 +171,8 @@ static void write_stacks(const struct profile *p, const bool *idle, struct json 
 	COLUMN(j, "first_line", frames, profile_frame_at(p, i)->first_line);
 	COLUMN(j, "kind", frames, kind_of(profile_frame_at(p, i)));
 	COLUMN(j, "code", frames, output_code_of(p, profile_frame_at(p, i)));
+	if (has_libraries(p))
+		COLUMN(j, "library", frames, profile_library_of(p, profile_frame_at(p, i)));
 	if (profile_has_columns(p)) {
 		COLUMN(j, "end_line", frames, profile_frame_at(p, i)->end_line);
 		COLUMN(j, "column", frames, profile_frame_at(p, i)->column);
