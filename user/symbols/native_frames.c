@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "base/intern.h"
-#include "profile/mappings.h"
+#include "symbols/native_libraries.h"
 #include "symbols/native_places.h"
 #include "symbols/native_plumbing.h"
 
 /* Bytes of a frame's text: a name, or a file and an offset. */
 #define TEXT_MAX 512
-
-#define PAGE_BYTES 4096u
 
 enum naming {
 	NAMING_WANTED,
@@ -36,22 +34,10 @@ struct instruction {
 	uint16_t pad;
 };
 
-struct file {
-	char *path;       /* as it was mapped */
-	const char *name; /* in it, without its folders */
-	bool is_interpreter;
-	bool is_kernels; /* [vdso] */
-	bool is_c_library;
-	struct native_file about;
-	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */
-	uint32_t mappings[NATIVE_SEGMENTS_MAX];
-};
-
 struct native_frames {
 	struct native_frames_options options;
 	struct native_places places;
-	struct file *files; /* by number less 1 */
-	uint32_t nr_files, room;
+	struct native_libraries libraries;
 	struct intern instructions;
 	uint32_t nr_wanted[NAMING_DONE]; /* by enum naming */
 	native_frames_on_gap *on_gap;
@@ -76,75 +62,35 @@ void native_frames_free(struct native_frames *t)
 		return;
 	for (uint32_t i = 0; i < t->instructions.count; i++)
 		free(((struct instruction *)intern_item(&t->instructions, i))->name);
-	for (uint32_t i = 0; i < t->nr_files; i++)
-		free(t->files[i].path);
 	intern_free(&t->instructions);
 	native_places_free(&t->places);
-	free(t->files);
+	native_libraries_free(&t->libraries);
 	free(t);
-}
-
-/* glibc's names, and musl's. */
-static bool is_c_library(const char *name)
-{
-	static const char *const begins[] = {"libc.so", "libc-2.", "libpthread", "ld-musl-"};
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
-		if (!strncmp(name, begins[i], strlen(begins[i])))
-			return true;
-	}
-	return false;
-}
-
-static void forget_mappings(struct file *file)
-{
-	for (uint32_t i = 0; i < NATIVE_SEGMENTS_MAX; i++)
-		file->mappings[i] = PROFILE_NONE;
 }
 
 uint32_t native_frames_add_file(struct native_frames *t, const char *path)
 {
-	struct file *files = t->files, *added;
-	const char *slash;
-
-	if (t->nr_files == t->room) {
-		uint32_t room = t->room ? 2 * t->room : 64;
-
-		files = realloc(t->files, room * sizeof(*files));
-		if (!files)
-			return 0;
-		t->files = files;
-		t->room = room;
-	}
-	added = &files[t->nr_files];
-	*added = (struct file){.path = strdup(path), .is_kernels = *path == '['};
-	if (!added->path)
-		return 0;
-	slash = strrchr(added->path, '/');
-	added->name = slash ? slash + 1 : added->path;
-	added->is_c_library = is_c_library(added->name);
-	forget_mappings(added);
-	return ++t->nr_files;
+	return native_libraries_add(&t->libraries, path);
 }
 
 const char *native_frames_file_name(const struct native_frames *t, uint32_t file)
 {
-	return file && file <= t->nr_files ? t->files[file - 1].name : "";
+	const struct native_library *library = native_library_at(&t->libraries, file);
+
+	return library ? library->name : "";
 }
 
 void native_frames_describe_file(struct native_frames *t, uint32_t file, const struct native_file *about)
 {
-	if (!file || file > t->nr_files)
-		return;
-	t->files[file - 1].about = *about;
-	forget_mappings(&t->files[file - 1]);
+	struct native_library *library = native_library_at(&t->libraries, file);
+
+	if (library)
+		native_library_describe(library, about);
 }
 
-static struct file *file_of(const struct native_frames *t, uint64_t frame)
+static struct native_library *library_of(const struct native_frames *t, uint64_t frame)
 {
-	uint32_t number = PYBPF_NATIVE_FRAME_FILE(frame);
-
-	return number && number <= t->nr_files ? &t->files[number - 1] : NULL;
+	return native_library_at(&t->libraries, PYBPF_NATIVE_FRAME_FILE(frame));
 }
 
 static uint64_t without_marks(uint64_t frame)
@@ -168,7 +114,7 @@ static struct instruction *find(struct native_frames *t, uint64_t frame)
 	found = intern_item(&t->instructions, i);
 	if (!added)
 		return found;
-	if (file_of(t, frame))
+	if (library_of(t, frame))
 		t->nr_wanted[NAMING_WANTED]++;
 	else
 		found->naming = NAMING_DONE;
@@ -238,7 +184,7 @@ static struct instruction *find_wanted(const struct native_frames *t, uint32_t f
 static bool is_plumbing(const struct native_frames *t, uint32_t file, const char *name, bool is_demangled)
 {
 	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
-	return !is_demangled && native_is_plumbing(name, t->files[file - 1].about.is_interpreter);
+	return !is_demangled && native_is_plumbing(name, native_library_at(&t->libraries, file)->about.is_interpreter);
 }
 
 void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
@@ -288,7 +234,8 @@ int native_frames_set_lines(struct native_frames *t, uint32_t file, uint32_t pc,
 	else if (*shown[0].function)
 		one->name = strdup(shown[0].function);
 	if (one->name)
-		one->place = native_places_add(&t->places, file, t->files[file - 1].about.base + pc, shown, nr_shown);
+		one->place = native_places_add(
+			&t->places, file, native_library_at(&t->libraries, file)->about.base + pc, shown, nr_shown);
 	free(shown);
 	return one->name && one->place == INTERN_NONE ? -ENOMEM : 0;
 }
@@ -302,8 +249,7 @@ void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_
 void native_frames_forget_profile(struct native_frames *t)
 {
 	native_places_forget_profile(&t->places);
-	for (uint32_t i = 0; i < t->nr_files; i++)
-		forget_mappings(&t->files[i]);
+	native_libraries_forget_profile(&t->libraries);
 	for (uint32_t i = 0; i < t->instructions.count; i++)
 		((struct instruction *)intern_item(&t->instructions, i))->in_profile = PROFILE_NONE;
 }
@@ -374,14 +320,14 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 }
 
 /* Returns the address of an instruction, as linked. */
-static uint64_t address_of(const struct file *file, const struct instruction *one)
+static uint64_t address_of(const struct native_library *file, const struct instruction *one)
 {
 	return file->about.base + one->shown_pc;
 }
 
 static void write_text(const struct native_frames *t, const struct instruction *one, char text[TEXT_MAX])
 {
-	const struct file *file = file_of(t, one->frame);
+	const struct native_library *file = library_of(t, one->frame);
 
 	if (one->name)
 		snprintf(text, TEXT_MAX, "%s", one->name);
@@ -395,51 +341,15 @@ static void write_text(const struct native_frames *t, const struct instruction *
 		snprintf(text, TEXT_MAX, "[%s+0x%" PRIx64 "]", file->name, address_of(file, one));
 }
 
-static uint32_t add_mapping(const struct file *file, const struct native_segment *segment, uint64_t vaddr,
-			    struct profile *profile)
-{
-	uint64_t in_page = vaddr & (PAGE_BYTES - 1);
-	char build_id[2 * NATIVE_BUILD_ID_MAX + 1] = "";
-
-	for (uint32_t i = 0; i < file->about.build_id_size; i++)
-		snprintf(build_id + 2 * (size_t)i, 3, "%02x", file->about.build_id[i]);
-	return profile_add_mapping(
-		profile,
-		&(struct profile_mapping_info){
-			.file = file->name,
-			.build_id = build_id,
-			.path = *file->path == '/' && strlen(file->path) < NATIVE_PATH_MAX - 1 ? file->path : "",
-			.start = vaddr - in_page,
-			.limit = (vaddr + segment->size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1),
-			.offset = segment->offset - in_page,
-		});
-}
-
-/* Finds the mapping that has the address. Returns 0, -ENOENT or -ENOMEM. */
-static int find_mapping(struct file *file, uint64_t address, struct profile *profile, uint32_t *mapping)
-{
-	for (uint32_t i = 0; i < file->about.nr_segments; i++) {
-		const struct native_segment *segment = &file->about.segments[i];
-		uint64_t vaddr = segment->offset - segment->delta + file->about.base;
-
-		if (address - vaddr >= segment->size || (vaddr ^ segment->offset) & (PAGE_BYTES - 1))
-			continue;
-		if (file->mappings[i] == PROFILE_NONE)
-			file->mappings[i] = add_mapping(file, segment, vaddr, profile);
-		*mapping = file->mappings[i];
-		return *mapping == PROFILE_NONE ? -ENOMEM : 0;
-	}
-	return -ENOENT;
-}
-
 /*
  * Says where the function is: at its first address, since instructions of one function are one frame. Without a symbol,
  * where its name says. The interpreter's functions are one frame then, which is at no address.
  */
-static int place(struct file *file, const struct instruction *one, struct profile *profile, struct profile_code *code)
+static int place(struct native_library *file, const struct instruction *one, struct profile *profile,
+		 struct profile_code *code)
 {
 	uint64_t address = one->name ? one->start : address_of(file, one);
-	int err = find_mapping(file, address, profile, &code->mapping);
+	int err = native_library_map(file, address, profile, &code->mapping);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -451,7 +361,7 @@ static int place(struct file *file, const struct instruction *one, struct profil
 /* Returns the frame in the profile, or PROFILE_NONE. */
 static uint32_t add_to_profile(const struct native_frames *t, struct instruction *one, struct profile *profile)
 {
-	struct file *file = file_of(t, one->frame);
+	struct native_library *file = library_of(t, one->frame);
 	struct profile_code code = {.mapping = PROFILE_NONE, .line = PROFILE_NO_LINE};
 	char text[TEXT_MAX];
 
@@ -474,7 +384,7 @@ static uint32_t add_to_profile(const struct native_frames *t, struct instruction
  */
 static bool is_hidden(const struct native_frames *t, const struct native_stack *native, const struct instruction *one)
 {
-	const struct file *file = file_of(t, one->frame);
+	const struct native_library *file = library_of(t, one->frame);
 
 	if (t->options.all)
 		return false;
@@ -485,10 +395,10 @@ static bool is_hidden(const struct native_frames *t, const struct native_stack *
 
 static int push_place(struct native_frames *t, const struct instruction *one, struct profile *profile, uint32_t *stack)
 {
-	struct file *file = file_of(t, one->frame);
+	struct native_library *file = library_of(t, one->frame);
 	uint32_t mapping = PROFILE_NONE;
 
-	if (find_mapping(file, native_places_address(&t->places, one->place), profile, &mapping) == -ENOMEM)
+	if (native_library_map(file, native_places_address(&t->places, one->place), profile, &mapping) == -ENOMEM)
 		return -ENOMEM;
 	return native_places_push(&t->places, one->place, file->name, mapping, profile, stack);
 }

@@ -284,6 +284,30 @@ static void check_lines(const struct world *w, uint32_t stack, const char *want)
 	assert_string_equal(text, want);
 }
 
+/* A file that says that its code is all there is: nothing could read a profile with such a mapping. */
+static void test_code_without_end(void **state)
+{
+	static const uint64_t frames[] = {EXT(0x10)};
+	const struct pybpf_stack_event event = {.nr_native = COUNT(frames), .native_end = PYBPF_NATIVE_END_WHOLE};
+	static const uint64_t sizes[] = {UINT64_MAX - 0x4000, UINT64_MAX - 0x4fff, UINT64_MAX};
+	struct native_file endless = extension;
+	struct native_stack native;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		struct world w = new_world(false);
+		uint32_t stack = PROFILE_ROOT;
+
+		endless.segments[0].size = sizes[i];
+		native_frames_describe_file(w.native, EXTENSION, &endless);
+		assert_int_equal(native_frames_begin(w.native, &event, frames, 0, true, &native), 0);
+		assert_int_equal(native_frames_push_rest(w.native, &native, w.profile, &stack), 0);
+		assert_int_equal(profile_mapping_count(w.profile), 0);
+		assert_int_equal(leaf_of(&w, stack)->address, 0);
+		free_world(&w);
+	}
+}
+
 static const struct native_line inlined[] = {
 	{.line = 7, .function = "f_by_debug", .file = "/src/f.c"},
 	{.line = 9, .function = "g", .file = "/src/g.h"},
@@ -439,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_without_python),
 		cmocka_unit_test(test_without_names),
 		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_code_without_end),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_gaps_are_told),
 		cmocka_unit_test(test_plumbing),

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files that native frames are in, and where these are in a profile. */
+#ifndef SYMBOLS_NATIVE_LIBRARIES_H
+#define SYMBOLS_NATIVE_LIBRARIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "native/ask.h"
+#include "profile/profile.h"
+
+struct native_library {
+	char *path;       /* as it was mapped */
+	const char *name; /* in it, without its folders */
+	bool is_kernels;  /* [vdso] */
+	bool is_c_library;
+	struct native_file about;
+	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */
+	uint32_t mappings[NATIVE_SEGMENTS_MAX];
+};
+
+/* Zeroed: there are none. */
+struct native_libraries {
+	struct native_library *items; /* by number less 1 */
+	uint32_t count, room;
+};
+
+void native_libraries_free(struct native_libraries *l);
+/* Returns the number of the library that is added, or 0 without memory. path: as it is mapped. */
+uint32_t native_libraries_add(struct native_libraries *l, const char *path);
+/* The profile is another one now: mappings have other numbers. */
+void native_libraries_forget_profile(struct native_libraries *l);
+/* Returns NULL for a number that none has. */
+static inline struct native_library *native_library_at(const struct native_libraries *l, uint32_t number)
+{
+	return number && number <= l->count ? &l->items[number - 1] : NULL;
+}
+
+void native_library_describe(struct native_library *library, const struct native_file *about);
+/* Finds the mapping of the profile that has an address as linked. Returns 0, -ENOENT or -ENOMEM. */
+int native_library_map(struct native_library *library, uint64_t address, struct profile *profile, uint32_t *mapping);
+
+#endif
