@@ -76,10 +76,17 @@ static const struct cli_word sort_words[] = {
 	{0},
 };
 
+#define WRITE_TO_FILE                                                                                                  \
+	"write to FILE at the end, in place of stdout; the suffix chooses the format; a new file has mode 0600, a "    \
+	"replaced one keeps its owner and mode"
+
 const struct cli_option cli_output_path_options[] = {
-	{"output", 'o', "FILE",
-	 "write to FILE at the end, in place of stdout; the suffix chooses the format; a new file has mode 0600, a "
-	 "replaced one keeps its owner and mode",
+	{"output", 'o', "FILE", WRITE_TO_FILE, .take = cli_take_text, .offset = offsetof(struct cli_output, path)},
+	{0},
+};
+
+const struct cli_option cli_output_url_options[] = {
+	{"output", 'o', "FILE", WRITE_TO_FILE "; or a URL, http:// or https://, to which the profile is sent",
 	 .take = cli_take_text, .offset = offsetof(struct cli_output, path)},
 	{0},
 };
@@ -114,7 +121,14 @@ const char *cli_format_suffixes(void)
 
 int cli_output_choose(struct cli_output *output, const char *fallback)
 {
+	int code = 0;
+
 	output->chosen = output->format || output->path;
+	if (cli_receiver_is_url(output->path))
+		code = cli_receiver_choose(&output->receiver, output->path, &output->format);
+	code = code ?: cli_receiver_check_unused(&output->receiver);
+	if (code)
+		return code;
 	if (!output->format)
 		output->format = output->path ? output_by_path(output->path) : output_by_name(fallback);
 	if (!output->format)
@@ -155,22 +169,39 @@ enum {
 	KEPT_OTHER,
 };
 
+int cli_output_connect(struct cli_output *output)
+{
+	return cli_receiver_start(&output->receiver);
+}
+
 int cli_output_open(struct cli_output *output)
 {
 	struct error error;
 
 	if (!output->path)
 		cli_pager_prepare(&output->pager, output->paged);
-	if (!output->path || !output_file_open(&output->file, output->path, &error))
+	if (!output->path || output->receiver.push || !output_file_open(&output->file, output->path, &error))
 		return CLI_OK;
 	log_error("cannot write to %s: %s", output->path, error.text);
 	return CLI_FAILED;
 }
 
+/* Opens the file for a profile that cannot be sent. */
+static void open_kept(struct cli_output *output)
+{
+	struct error error;
+
+	snprintf(output->kept_path, sizeof(output->kept_path), "pybpf-%d.pybpf", getpid());
+	if (output_file_open(&output->file, output->kept_path, &error))
+		log_warn("the profile is lost if it cannot be sent, since no file can be made here: %s", error.text);
+}
+
 void cli_output_guard(struct cli_output *output)
 {
 	output->precious = true;
-	if (output->path)
+	if (output->receiver.push)
+		open_kept(output);
+	else if (output->path)
 		cli_spare_open(&output->spare, &output->file, output->path);
 }
 
@@ -197,6 +228,7 @@ void cli_output_discard(struct cli_output *output)
 	output_file_discard(&output->file);
 	output_file_discard(&output->spare.file);
 	output_committer_stop(&output->committer);
+	cli_receiver_end(&output->receiver);
 	cli_pager_discard(&output->pager);
 }
 
@@ -292,8 +324,33 @@ static int write_formatted(const void *what, FILE *out)
 	return f->output->format->write(f->profile, &options, out);
 }
 
+static int write_kept(const void *profile, FILE *out)
+{
+	return output_pybpf(profile, &(struct output_options){0}, out);
+}
+
+/* Sends the profile; if that fails, writes it to the file that cli_output_guard() opened. */
+static int send_profile(struct cli_output *output, const struct profile *profile)
+{
+	if (cli_receiver_send(&output->receiver, profile))
+		return CLI_OK;
+	if (!output->file.stream) {
+		log_error("the profile was not sent");
+		return CLI_FAILED;
+	}
+	output->path = output->kept_path;
+	if (!cli_output_through(output, write_kept, profile))
+		log_error("the profile was not sent, and is in %s: `pybpf report %s -o %s` sends it", output->path,
+			  output->path, output->receiver.url);
+	/* What is said of it is said. */
+	output->size = 0;
+	return CLI_FAILED;
+}
+
 int cli_output_write(struct cli_output *output, const struct profile *profile)
 {
+	if (output->receiver.push)
+		return send_profile(output, profile);
 	return cli_output_through(output, write_formatted, &(struct formatted){output, profile});
 }
 
@@ -301,6 +358,7 @@ void cli_output_tell_file(const struct cli_output *output)
 {
 	char size[OUTPUT_AMOUNT_MAX];
 
+	cli_receiver_tell(&output->receiver);
 	if (output->size)
 		log_warn("wrote %s (%s)", output->path, output_bytes(output->size, size));
 }

@@ -5,13 +5,16 @@
 
 #include "cli/options.h"
 #include "cli/pager.h"
+#include "cli/receiver.h"
 #include "cli/spare.h"
 #include "output/output.h"
 #include "output/file/file.h"
 #include "output/file/committer.h"
 
 struct cli_output {
-	const char *path; /* NULL: stdout */
+	const char *path;             /* NULL: stdout; a file, or a URL */
+	struct cli_receiver receiver; /* if it is a URL */
+	char kept_path[64];           /* of the file that a profile is written to that could not be sent */
 	const struct output_format *format;
 	struct output_options options;
 	struct output_file file;
@@ -24,8 +27,8 @@ struct cli_output {
 	struct cli_pager pager;
 };
 
-/* The options -o and -f; their target is a struct cli_output. */
-extern const struct cli_option cli_output_path_options[], cli_output_format_options[];
+/* The options -o and -f; their target is a struct cli_output. The second one's -o also takes a URL. */
+extern const struct cli_option cli_output_path_options[], cli_output_url_options[], cli_output_format_options[];
 
 /* Prints one entry of the list of formats below -f in --help. */
 void cli_print_format(const struct output_format *format, const char *help);
@@ -41,6 +44,12 @@ const char *cli_format_suffixes(void);
 int cli_output_choose(struct cli_output *output, const char *fallback);
 
 /*
+ * If the output is a URL, starts the process that sends, before anything is opened. Returns an exit code, after one
+ * sentence on stderr if it is not CLI_OK.
+ */
+int cli_output_connect(struct cli_output *output);
+
+/*
  * Opens the output file, so that a path that cannot be written fails before a long run, or starts the pager's process.
  * Both need rights that pybpf drops before it writes anything. Returns an exit code, after one sentence on stderr if it
  * is not CLI_OK.
@@ -49,7 +58,8 @@ int cli_output_open(struct cli_output *output);
 
 /*
  * After cli_output_open, for what cannot be made once more, such as the profile of a run: opens another file, on
- * another file system, which is written if the first one's has no room. Where there is none, and a terminal,
+ * another file system, which is written if the first one's has no room; or if the profile is to be sent, one that is
+ * written if that fails. Where there is none, and a terminal,
  * cli_output_write() waits until somebody has made room.
  */
 void cli_output_guard(struct cli_output *output);
@@ -62,8 +72,10 @@ int cli_output_entrust(struct cli_output *output, struct output_file *other);
 /* Moves the other file to its final path. Returns 0 or negative errno. */
 int cli_output_commit_other(struct cli_output *output, struct output_file *other);
 
-/* Writes the profile, and moves the file to its final path; after a failure no file is left. Returns an exit code,
- * after one sentence on stderr if it is not CLI_OK. */
+/*
+ * Writes the profile, and moves the file to its final path, or sends it; after a failure no file is left but the one of
+ * cli_output_guard(). Returns an exit code, after one sentence on stderr if it is not CLI_OK.
+ */
 int cli_output_write(struct cli_output *output, const struct profile *profile);
 
 /* Says on stderr which file was written, if one was, and how large it is. */

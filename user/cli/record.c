@@ -273,7 +273,9 @@ int cli_record(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
-	code = r.options.as ? cli_as_find(&r.as, r.options.as) : 0;
+	code = cli_output_connect(&r.options.output);
+	if (!code && r.options.as)
+		code = cli_as_find(&r.as, r.options.as);
 	priority_raise(); /* of the helpers, too */
 	code = code ?: cli_start_helpers();
 	priority_restore();

@@ -107,8 +107,9 @@ static const struct cli_option options[] = {
 static int parse(struct report *r, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
-		{"Output", cli_output_path_options, &r->output},
+		{"Output", cli_output_url_options, &r->output},
 		{NULL, cli_output_format_options, &r->output},
+		{NULL, cli_receiver_options, &r->output.receiver},
 		{NULL, options, r},
 		{"Filters", cli_span_options, &r->span},
 		{NULL, cli_filter_options, &r->edit},
@@ -207,7 +208,7 @@ int cli_report(int argc, char **argv)
 
 	if (code || helped)
 		goto done;
-	code = cli_epochs_find(&r.paths, argv + optind, (size_t)(argc - optind), &r.span);
+	code = cli_output_connect(&r.output) ?: cli_epochs_find(&r.paths, argv + optind, (size_t)(argc - optind), &r.span);
 	if (code)
 		goto done;
 	code = CLI_FAILED;
@@ -226,6 +227,7 @@ int cli_report(int argc, char **argv)
 		warn_of_paths(&r.edit, profile);
 	if (!r.quiet) {
 		cli_epochs_tell(&r.paths);
+		cli_receiver_tell(&r.output.receiver);
 		output_account(profile, "pybpf: ", stderr);
 	}
 done:

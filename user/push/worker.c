@@ -250,7 +250,7 @@ static void handle(struct worker *w, const struct push_outcome *outcome)
 		tell_sent(w, outcome);
 		w->shared->rejected_profiles += outcome->rejected;
 	} else if (!w->said_refused) {
-		log_warn("cannot send to %.*s: %s; the profile is lost, and this is said once", SHOWN(w),
+		log_warn("cannot send to %.*s: %s; it is not tried again, and this is said once", SHOWN(w),
 			 outcome->text);
 		w->said_refused = true;
 	}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Makes requests of a profile: of OpenTelemetry's protocol, of Pyroscope's, of pprof alone. */
+#include "push/profile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text_stream.h"
+#include "output/output.h"
+
+#define PPROF_CONTENT_TYPE "application/octet-stream"
+
+static int take_body(void *push, const void *body, size_t size)
+{
+	return push_send(
+		push,
+		&(struct push_request){
+			.suffix = "", .content_type = OTLP_CONTENT_TYPE, .compress = true, .body = body, .size = size});
+}
+
+/* Returns what all processes are called, or NULL. */
+static const char *only_service(const struct profile *p)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < profile_process_count(p); i++) {
+		const struct profile_process *process = profile_process_at(p, i);
+		uint32_t name = process->container ? process->container : process->name;
+
+		if (found && name != found)
+			return NULL;
+		found = name;
+	}
+	return found ? profile_string(p, found) : NULL;
+}
+
+/* A text of a URL's query that grows within its room. */
+struct query {
+	char *text;
+	size_t room, size;
+	bool full;
+};
+
+static void append_byte(struct query *to, char byte)
+{
+	if (to->size + 1 < to->room)
+		to->text[to->size++] = byte;
+	else
+		to->full = true;
+	to->text[to->size] = '\0';
+}
+
+/* Appends characters with a meaning in a query as %XX. */
+static void append_encoded(struct query *to, const char *text)
+{
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text) || strchr("-._~", *text)) {
+			append_byte(to, *text);
+		} else {
+			append_byte(to, '%');
+			append_byte(to, "0123456789ABCDEF"[(unsigned char)*text >> 4]);
+			append_byte(to, "0123456789ABCDEF"[(unsigned char)*text & 15]);
+		}
+	}
+}
+
+/* Likewise, with an underscore for what ends a name or a value, or cannot be in one. */
+static void append_name(struct query *to, const char *name)
+{
+	for (; *name; name++) {
+		const char one[2] = {strchr("{},=\"", *name) || (unsigned char)*name < ' ' ? '_' : *name};
+
+		append_encoded(to, one);
+	}
+}
+
+static void append_text(struct query *to, const char *text)
+{
+	while (*text)
+		append_byte(to, *text++);
+}
+
+int push_pyroscope_query(const struct profile *p, const struct push_profile *how, char *text, size_t room)
+{
+	struct query query = {.text = text, .room = room};
+	const char *start = profile_find_fact(p, PROFILE_FACT_START), *host = profile_find_fact(p, PROFILE_FACT_HOST);
+	const char *duration = profile_find_fact(p, PROFILE_FACT_DURATION);
+	const uint64_t from = start ? strtoull(start, NULL, 10) / 1000000000 : 0;
+	char times[96];
+
+	append_text(&query, "?name=");
+	append_name(&query, how->service ?: only_service(p) ?: "pybpf");
+	append_encoded(&query, "{");
+	for (size_t i = 0; i < how->nr_labels; i++) {
+		append_name(&query, how->labels[i].key);
+		append_encoded(&query, "=");
+		append_name(&query, how->labels[i].value);
+		append_encoded(&query, ",");
+	}
+	append_encoded(&query, "host=");
+	append_name(&query, host ?: "");
+	append_encoded(&query, "}");
+	/* Whole seconds, of which there is at least one. */
+	snprintf(times, sizeof(times), "&from=%" PRIu64 "&until=%" PRIu64, from,
+		 from + 1 + (uint64_t)(duration ? strtod(duration, NULL) : 0));
+	append_text(&query, times);
+	append_text(&query, "&format=pprof&spyName=pybpf");
+	return query.full ? -E2BIG : 0;
+}
+
+static int push_pprof(struct push *push, const struct profile *p, const char *suffix)
+{
+	char *body;
+	size_t size = 0;
+	FILE *out = text_stream_open(&body, &size);
+	int err = out ? output_pprof(p, &(struct output_options){0}, out) : -ENOMEM;
+
+	if (out && fclose(out))
+		err = -ENOMEM;
+	/* It is compressed already, as the format asks for. */
+	err = err
+		      ?: push_send(push, &(struct push_request){.suffix = suffix,
+								.content_type = PPROF_CONTENT_TYPE,
+								.body = body,
+								.size = size});
+	free(body);
+	return err;
+}
+
+int push_profile(struct push *push, const struct profile *p, const struct push_profile *how)
+{
+	char query[PUSH_SUFFIX_MAX];
+	int err;
+
+	if (!profile_total(p))
+		return 0;
+	switch (how->protocol) {
+	case PUSH_OTLP:
+		return otlp_encode(p, &(struct otlp_options){.body_max = OTLP_BODY_MAX,
+							     .describe = how->describe,
+							     .describe_arg = how->describe_arg,
+							     .take = take_body,
+							     .take_arg = push});
+	case PUSH_PYROSCOPE:
+		err = push_pyroscope_query(p, how, query, sizeof(query));
+		return err ?: push_pprof(push, p, query);
+	default:
+		return push_pprof(push, p, "");
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Makes requests of a profile, each kind as its receivers want it, and pushes them. */
+#ifndef PUSH_PROFILE_H
+#define PUSH_PROFILE_H
+
+#include "output/otlp.h"
+#include "push/push.h"
+
+enum push_protocol {
+	PUSH_OTLP,      /* OpenTelemetry's: bodies of at most OTLP_BODY_MAX bytes before they are compressed */
+	PUSH_PYROSCOPE, /* Pyroscope's /ingest: a name with labels and the time in the query, and pprof */
+	PUSH_PPROF,     /* pprof alone */
+};
+
+struct push_label {
+	const char *key, *value;
+};
+
+struct push_profile {
+	enum push_protocol protocol;
+	/* PUSH_OTLP: as in struct otlp_options. */
+	void (*describe)(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource);
+	void *describe_arg;
+	/* PUSH_PYROSCOPE: the service's name; NULL: the container's or program's, if there is only one, else "pybpf".
+	 */
+	const char *service;
+	const struct push_label *labels; /* beside it */
+	size_t nr_labels;
+};
+
+/* Pushes the profile. One without samples is not sent. Returns 0, -ENOMEM, or what push_send() returned. */
+int push_profile(struct push *push, const struct profile *p, const struct push_profile *how);
+
+/*
+ * Writes Pyroscope's query, "?name=SERVICE{KEY=VALUE}&from=...", encoded, to text. In names and values, characters that
+ * end them become underscores. Returns 0 or -E2BIG.
+ */
+int push_pyroscope_query(const struct profile *p, const struct push_profile *how, char *text, size_t room);
+
+#endif
