@@ -71,6 +71,7 @@ THOROUGH = {
     "test_readers_firefox": None,
     "test_readers_flamegraphs": None,
     "test_readers_pages": None,
+    "test_otlp_collector": None,
     "test_soak": None,
     "test_targets": None,
     "test_dump_schema::test_what_it_does_not_allow": None,
