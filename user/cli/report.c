@@ -208,7 +208,8 @@ int cli_report(int argc, char **argv)
 
 	if (code || helped)
 		goto done;
-	code = cli_output_connect(&r.output) ?: cli_epochs_find(&r.paths, argv + optind, (size_t)(argc - optind), &r.span);
+	code = cli_output_connect(&r.output)
+		       ?: cli_epochs_find(&r.paths, argv + optind, (size_t)(argc - optind), &r.span);
 	if (code)
 		goto done;
 	code = CLI_FAILED;
