@@ -46,7 +46,11 @@ struct place {
 struct processes_places {
 	struct intern names; /* struct place_name */
 	struct intern list;  /* struct place, by name and runtime */
+	uint32_t most;       /* number of them at which those of processes that are gone are forgotten */
 };
+
+/* So many are kept whether or not their processes are. */
+#define PLACES_KEPT 1024
 
 struct processes_places *processes_places_new(void)
 {
@@ -56,6 +60,7 @@ struct processes_places *processes_places_new(void)
 		return NULL;
 	intern_init(&places->names, sizeof(struct place_name), INTERN_TEXT);
 	intern_init(&places->list, sizeof(struct place), offsetof(struct place, used));
+	places->most = PLACES_KEPT;
 	return places;
 }
 
@@ -87,22 +92,60 @@ static uint32_t number_name(struct processes_places *places, const char *text)
 	return i;
 }
 
-/* Returns the number of the container's name and runtime, from 1 on; 0 without memory. */
-static uint32_t number_place(struct processes_places *places, const struct container *container)
+/* Adds a place of that name, whose other fields are filled in. Returns its number, from 1 on; 0 without memory. */
+static uint32_t add_place(struct processes_places *places, struct place *place, const char *name)
 {
-	struct place place = {.name = number_name(places, container->name)};
 	bool fresh;
 	uint32_t i;
 
-	if (place.name == INTERN_NONE)
+	place->name = number_name(places, name);
+	if (place->name == INTERN_NONE)
 		return 0;
-	/* What is behind its end is a part of the key, and zeroed. */
-	snprintf(place.runtime, sizeof(place.runtime), "%s", container->runtime);
-	i = intern_add(&places->list, &place, &fresh);
+	i = intern_add(&places->list, place, &fresh);
 	if (i == INTERN_NONE)
 		return 0;
-	name_at(places, place.name)->places += fresh;
+	name_at(places, place->name)->places += fresh;
 	return i + 1;
+}
+
+/* Forgets the places of processes that are gone: a run without end meets new ones for months. */
+static void forget_places(const struct processes *p)
+{
+	struct processes_places *fresh = processes_places_new(), old = *p->places;
+	uint32_t *numbers = calloc(p->records.count + 1, sizeof(*numbers));
+	bool enough = fresh && numbers;
+
+	for (uint32_t i = 0; i < p->records.count && enough; i++) {
+		const struct processes_record *process = processes_record_at(p, i);
+		struct place place;
+
+		if (!process->place)
+			continue;
+		place = *(const struct place *)intern_item(&old.list, process->place - 1);
+		numbers[i] = add_place(fresh, &place, name_at(&old, place.name)->text);
+		enough = numbers[i];
+	}
+	for (uint32_t i = 0; i < p->records.count && enough; i++)
+		processes_record_at(p, i)->place = numbers[i];
+	if (enough) {
+		*p->places = *fresh;
+		*fresh = old;
+		p->places->most = p->places->list.count * 2 > PLACES_KEPT ? p->places->list.count * 2 : PLACES_KEPT;
+	}
+	processes_places_free(fresh);
+	free(numbers);
+}
+
+/* Returns the number of the container's name and runtime, from 1 on; 0 without memory. */
+static uint32_t number_place(const struct processes *p, const struct container *container)
+{
+	struct place place = {.used = false};
+
+	if (p->places->list.count >= p->places->most)
+		forget_places(p);
+	/* What is behind its end is a part of the key, and zeroed. */
+	snprintf(place.runtime, sizeof(place.runtime), "%s", container->runtime);
+	return add_place(p->places, &place, container->name);
 }
 
 /* Returns what the process's container is called in the profile: NAME, or RUNTIME:NAME; NULL for none. */
@@ -138,7 +181,7 @@ static void set_container(const struct processes *p, struct processes_record *pr
 	/* It may be called by the container, which is known better now. */
 	set_text(process, &process->service, NULL);
 	if (!err) {
-		process->place = number_place(p->places, &container);
+		process->place = number_place(p, &container);
 		process->nameless |= !process->place;
 	}
 }

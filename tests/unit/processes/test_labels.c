@@ -229,6 +229,41 @@ static void test_same_name_in_two_runtimes(void **state)
 	assert_string_equal(shown_container(FIRST + 3), "podman:db");
 }
 
+/* The sanitizer's run-time has it. */
+size_t __sanitizer_get_current_allocated_bytes(void); /* NOLINT(bugprone-reserved-identifier) */
+
+static void forget(struct processes_record *process, void *arg)
+{
+	(void)arg;
+	processes_forget_record(machine.table, process);
+}
+
+/* Containers that are gone are forgotten, and others keep what they are called. */
+static void test_many_containers(void **state)
+{
+	static char names[4000][16];
+	size_t early = 0;
+
+	(void)state;
+	test_same_name_in_two_runtimes(state);
+	for (int i = 0; i < 4000; i++) {
+		snprintf(names[i], sizeof(names[i]), "job-%d", i);
+		process_of(FIRST + 3)->container = names[i];
+		exec_program(FIRST + 3, &static_python);
+		run_for(0.01);
+		processes_visit_ended(machine.table, machine.now + 1, forget, NULL);
+		if (i % 100 == 0)
+			assert_string_equal(shown_container(FIRST + 3), names[i]);
+		profile_free(profile);
+		profile = profile_new();
+		if (i == 2000)
+			early = __sanitizer_get_current_allocated_bytes();
+	}
+	assert_true(__sanitizer_get_current_allocated_bytes() < early + (1 << 15));
+	assert_string_equal(shown_container(SECOND), "podman:web");
+	assert_string_equal(shown_container(FIRST + 2), "db");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +276,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_command_line_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_name_in_two_runtimes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_containers, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
