@@ -49,7 +49,8 @@ static bool ends_in(const char *path, const char *end)
 int cli_receiver_choose(struct cli_receiver *receiver, const char *url, const struct output_format **format)
 {
 	const char *path = path_of(url);
-	bool otlp;
+	size_t length = strlen(url);
+	bool otlp, bare = !*path || strcmp(path, "/") == 0;
 
 	if (!*format)
 		*format = output_by_name("otlp");
@@ -58,10 +59,11 @@ int cli_receiver_choose(struct cli_receiver *receiver, const char *url, const st
 		return cli_usage(
 			"-o URL -f %s: otlp (the default) and pprof can be sent; write other formats to a file",
 			(*format)->name);
-	if (strlen(url) + sizeof(OTLP_PATH) > sizeof(receiver->url))
+	if (length + sizeof(OTLP_PATH) > sizeof(receiver->url))
 		return cli_usage("-o URL: it has more than %zu characters", sizeof(receiver->url) - sizeof(OTLP_PATH));
-	snprintf(receiver->url, sizeof(receiver->url), "%.*s%s", otlp && !strcmp(path, "/") ? (int)(path - url) : 4096,
-		 url, otlp && (!*path || !strcmp(path, "/")) ? OTLP_PATH : "");
+	memcpy(receiver->url, url, length + 1);
+	if (otlp && bare)
+		strcpy(receiver->url + (path - url), OTLP_PATH);
 	receiver->how.protocol = otlp ? PUSH_OTLP : ends_in(path, "/ingest") ? PUSH_PYROSCOPE : PUSH_PPROF;
 	receiver->options.url = receiver->url;
 	receiver->options.retry_s = RETRY_S;

@@ -75,10 +75,10 @@ struct push_counts {
 struct push;
 
 /*
- * Starts the process. To be called early, by a process with one thread, with the rights to read the files. Returns 0,
- * or negative errno with a sentence in *error: -ENOSYS if this pybpf or this machine has no libcurl.
+ * Starts the process, and sets *started. To be called early, by a process with one thread, with the rights to read the
+ * files. Returns 0, or negative errno with a sentence in *error: -ENOSYS if this pybpf or this machine has no libcurl.
  */
-int push_start(const struct push_options *options, struct push **push, struct error *error);
+int push_start(const struct push_options *options, struct push **started, struct error *error);
 
 /* A body and how it is sent. */
 struct push_request {
@@ -109,8 +109,8 @@ int push_descriptor(const struct push *push);
 
 /*
  * Sends what waits for at most so many seconds; what is left then goes to the spool, or is dropped. Writes the last
- * counts, unless counts is NULL. Frees *push and sets it to NULL; may be called with NULL there.
+ * counts, unless counts is NULL. Frees *ended and sets it to NULL; may be called with NULL there.
  */
-void push_end(struct push **push, double deadline_s, struct push_counts *counts);
+void push_end(struct push **ended, double deadline_s, struct push_counts *counts);
 
 #endif

@@ -208,11 +208,12 @@ static Otlp__ValueType value_type(struct encoder *e, const char *type, const cha
 }
 
 /*
- * What values are. Stores know two profiles by these names: samples of a known period, whose product is CPU time, and
- * off_cpu, without a period.
+ * Writes what values are. Stores know two profiles by these names: samples of a known period, whose product is CPU
+ * time, and off_cpu, without a period.
  */
-static void write_types(struct encoder *e, enum kind kind, Otlp__Profile *part)
+static void write_types(struct encoder *e, enum kind kind)
 {
+	Otlp__Profile part = OTLP__PROFILE__INIT;
 	Otlp__ValueType type, period;
 
 	if (kind == KIND_WAITS)
@@ -221,14 +222,14 @@ static void write_types(struct encoder *e, enum kind kind, Otlp__Profile *part)
 		type = value_type(e, e->states ? "cpu" : e->measure.name, "nanoseconds");
 	else
 		type = value_type(e, e->measure.name, e->measure.unit);
-	part->sample_type = &type;
+	part.sample_type = &type;
 	if (kind == KIND_SAMPLES && (e->measure.period_ns || (e->is_time && e->states))) {
 		period = value_type(e, "cpu", "nanoseconds");
-		part->period_type = &period;
+		part.period_type = &period;
 		/* Measured time: each nanosecond counts. */
-		part->period = e->measure.period_ns ? (int64_t)e->measure.period_ns : 1;
+		part.period = e->measure.period_ns ? (int64_t)e->measure.period_ns : 1;
 	}
-	otlp__profile__pack_to_buffer(part, &e->open_profile.base);
+	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
 }
 
 static void open_profile(struct encoder *e, enum kind kind)
@@ -243,7 +244,8 @@ static void open_profile(struct encoder *e, enum kind kind)
 		part.profile_id = (ProtobufCBinaryData){sizeof(id), id};
 	part.time_unix_nano = start ? strtoull(start, NULL, 10) : 0;
 	part.duration_nano = ns >= 0 && ns < (double)INT64_MAX ? (uint64_t)(ns + 0.5) : 0;
-	write_types(e, kind, &part);
+	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
+	write_types(e, kind);
 	e->profile_is_open = true;
 }
 
