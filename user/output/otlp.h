@@ -46,8 +46,8 @@ struct otlp_options {
 	size_t body_max; /* most bytes of a body; 0: one body of any size */
 	/*
 	 * Changes the attributes of a process, which at first are those that the profile tells: service.name (the
-	 * container's name, else the program's), container.name, or in Kubernetes k8s.pod.name and k8s.container.name,
-	 * host.name and process.executable.name. NULL: they stay.
+	 * service's, else the container's name, else the program's), container.name, or in Kubernetes k8s.pod.name and
+	 * k8s.container.name, host.name and process.executable.name. NULL: they stay.
 	 */
 	void (*describe)(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource);
 	void *describe_arg;

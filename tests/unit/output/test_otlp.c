@@ -239,6 +239,25 @@ static void test_resources(void **unused)
 	profile_free(p);
 }
 
+/* The service that was found for a process counts more than its container. */
+static void test_services(void **unused)
+{
+	struct profile *p = new_profile();
+	struct profile_process_info web = {.pid = 42, .name = "web", .container = "app", .service = "shop"};
+	struct profile_process_info job = {.pid = 50, .name = "job"};
+	Otlp__Resource *got = NULL;
+	uint32_t stack = on(p, PROFILE_ROOT, "f", "app.py", 1);
+
+	(void)unused;
+	take_in(p, stack, profile_add_process(p, &web), 1);
+	take_in(p, stack, profile_add_process(p, &job), 1);
+	assert_int_equal(otlp_encode(p, &(struct otlp_options){.take = keep_first_resource, .take_arg = &got}), 0);
+	assert_string_equal(value_of(got, OTLP_SERVICE_NAME), "shop");
+	assert_string_equal(value_of(got, OTLP_CONTAINER_NAME), "app");
+	otlp__resource__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 static void test_hostile_texts(void **unused)
 {
 	struct profile *p = hostile_profile();
@@ -255,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_send),
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),
 		cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_hostile_texts),
 	};
 

@@ -115,6 +115,8 @@ static void describe(const struct encoder *e, uint32_t i, struct otlp_resource *
 	otlp_resource_set(resource, OTLP_EXECUTABLE_NAME, name);
 	otlp_resource_set(resource, OTLP_HOST_NAME, profile_find_fact(e->profile, PROFILE_FACT_HOST));
 	describe_container(resource, profile_string(e->profile, process->container));
+	if (process->service)
+		otlp_resource_set(resource, OTLP_SERVICE_NAME, profile_string(e->profile, process->service));
 	if (e->options->describe)
 		e->options->describe(e->options->describe_arg, e->profile, i, resource);
 }
