@@ -29,6 +29,7 @@ struct profile_edit_pids {
  * item of each list that is not empty, all items of focus, and none of ignore. Free it with profile_edit_free.
  */
 struct profile_edit {
+	const bool *processes;                /* by their index in the other profile: true: they pass; NULL: all do */
 	struct profile_edit_pids pids;        /* in the host's PID namespace */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
 	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */

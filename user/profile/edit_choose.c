@@ -43,7 +43,7 @@ static bool process_passes(const struct edit *e, uint32_t process)
 	const char *container = profile_string(e->from, owner->container);
 	bool fits = !e->edit->pids.count;
 
-	if (!service_passes(e, owner))
+	if (!service_passes(e, owner) || (e->edit->processes && !e->edit->processes[process]))
 		return false;
 	for (size_t i = 0; i < e->edit->pids.count; i++)
 		fits |= owner->pid == e->edit->pids.items[i];

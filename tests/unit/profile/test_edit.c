@@ -104,6 +104,17 @@ static void test_pids(void **unused)
 	profile_free(p);
 }
 
+static void test_chosen_processes(void **unused)
+{
+	static const bool chosen[] = {false, true, true}, none[] = {false, false, false};
+	struct profile *p = service();
+
+	(void)unused;
+	assert_edited(p, &(struct profile_edit){.processes = chosen}, "<module> (app.py:9) 8\n" STACK_LEAF " 16\n");
+	assert_edited(p, &(struct profile_edit){.processes = none}, "");
+	profile_free(p);
+}
+
 static void test_threads(void **unused)
 {
 	struct profile *p = service();
@@ -764,6 +775,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_chosen_processes),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_under),
