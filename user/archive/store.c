@@ -42,32 +42,13 @@ static int take_folder(int folder, const char *path, struct error *error)
 
 int archive_store_open(struct archive_store *store, const char *path, struct error *error)
 {
-	struct output_place place;
-	char text[PATH_MAX];
-	struct caller caller;
 	struct error why;
-	size_t size = strlen(path);
-	int err;
+	int folder = output_place_open_folder(path, &why);
 
-	*store = (struct archive_store){.folder = -1};
-	while (size > 1 && path[size - 1] == '/')
-		size--;
-	if ((size_t)snprintf(text, sizeof(text), "%.*s", (int)size, path) >= sizeof(text))
-		return error_set(error, -ENAMETOOLONG, "cannot use %s: %s", path, strerror(ENAMETOOLONG));
-	caller_find(&caller);
-	err = output_place_find(text, &caller, &place, &why);
-	if (err)
-		return error_set(error, err, "cannot use %s: %s", path, why.text);
-	if (place.there < 0 && mkdirat(place.folder, place.name, 0700))
-		err = -errno;
-	if (!err)
-		store->folder = openat(place.folder, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (!err && store->folder < 0)
-		err = -errno;
-	output_place_close(&place);
-	if (err)
-		return error_set(error, err, "cannot use %s: %s", path, strerror(-err));
-	return take_folder(store->folder, path, error);
+	*store = (struct archive_store){.folder = folder < 0 ? -1 : folder};
+	if (folder < 0)
+		return error_set(error, folder, "cannot use %s: %s", path, why.text);
+	return take_folder(folder, path, error);
 }
 
 static void remove_unfinished(int folder)

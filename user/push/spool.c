@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "output/file/place.h"
 #include "push/internal.h"
 
 #define MAGIC "pybpfsp1"
@@ -74,6 +75,7 @@ static int open_segment(int folder, unsigned i, const char *path, struct error *
 
 int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, struct error *error)
 {
+	struct error why;
 	int at, err;
 
 	*spool = (struct push_spool){.segment_max = max / PUSH_SPOOL_SEGMENTS, .next_sequence = 1};
@@ -81,9 +83,9 @@ int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, 
 		spool->files[i] = -1;
 	if (!folder)
 		return 0;
-	at = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	at = output_place_open_folder(folder, &why);
 	if (at < 0)
-		return error_set(error, -errno, "cannot open the spool folder %s: %s", folder, strerror(errno));
+		return error_set(error, at, "cannot open the spool folder %s: %s", folder, why.text);
 	err = check_folder(at, folder, error);
 	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS && !err; i++) {
 		spool->files[i] = open_segment(at, i, folder, error);

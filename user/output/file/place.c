@@ -188,6 +188,37 @@ int output_place_find(const char *path, const struct caller *caller, struct outp
 	return 0;
 }
 
+/* Opens the folder of that place. Returns a descriptor or negative errno. */
+static int open_folder(const struct output_place *place)
+{
+	int fd = -1;
+
+	if (place->there >= 0 || !mkdirat(place->folder, place->name, 0700))
+		fd = openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int output_place_open_folder(const char *path, struct error *error)
+{
+	struct output_place place;
+	char text[PATH_MAX];
+	struct caller caller;
+	size_t size = strlen(path);
+	int fd;
+
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	if ((size_t)snprintf(text, sizeof(text), "%.*s", (int)size, path) >= sizeof(text))
+		return error_set(error, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+	caller_find(&caller);
+	fd = output_place_find(text, &caller, &place, error);
+	if (fd)
+		return fd;
+	fd = open_folder(&place);
+	output_place_close(&place);
+	return fd < 0 ? error_set(error, fd, "%s", strerror(-fd)) : fd;
+}
+
 bool output_place_is_planted(const struct output_place *place, const struct caller *caller)
 {
 	if (place->there < 0)

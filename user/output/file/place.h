@@ -29,6 +29,12 @@ struct output_place {
 int output_place_find(const char *path, const struct caller *caller, struct output_place *place, struct error *error);
 
 /*
+ * Opens a folder, whose path is walked likewise; makes it, with mode 0700, if it does not exist. Returns a descriptor,
+ * or negative errno with a part of a sentence in *error.
+ */
+int output_place_open_folder(const char *path, struct error *error);
+
+/*
  * Returns whether another user created the file, in a folder in which others than its owner may create files, or below
  * a folder that such a user created.
  */
