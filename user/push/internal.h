@@ -59,6 +59,7 @@ struct push_shared {
 	_Atomic uint64_t taken_bytes; /* of bodies that were received, as they came */
 	_Atomic uint64_t found, sent, sent_bytes, retried, rejected_profiles, dropped[PUSH_CAUSES];
 	_Atomic uint64_t in_memory, in_memory_bytes, spooled, spooled_bytes, restarts;
+	_Atomic uint64_t cpu_ns, ended_cpu_ns; /* of the process, and of those before it that crashed */
 };
 
 /* A body with what is needed to send it. */

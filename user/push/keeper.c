@@ -81,6 +81,8 @@ static void count_crash(struct push_shared *shared)
 {
 	shared->dropped[PUSH_CRASHED] += shared->in_memory;
 	shared->in_memory = shared->in_memory_bytes = 0;
+	shared->ended_cpu_ns += shared->cpu_ns;
+	shared->cpu_ns = 0;
 	shared->restarts++;
 }
 

@@ -49,6 +49,18 @@ static int check_url(const char *url, struct error *error)
 	return 0;
 }
 
+int push_check(const struct push_options *options, struct error *error)
+{
+	struct push_secrets secrets;
+	int err = check_url(options->url, error);
+
+	if (err)
+		return err;
+	err = push_secrets_read(&secrets, options, error);
+	push_secrets_free(&secrets);
+	return err;
+}
+
 static int map_shared(struct push_shared **shared, struct error *error)
 {
 	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
@@ -251,6 +263,7 @@ void push_count(const struct push *push, struct push_counts *counts)
 		.spooled = shared->spooled,
 		.spooled_bytes = shared->spooled_bytes,
 		.restarts = shared->restarts,
+		.cpu_s = (double)(shared->cpu_ns + shared->ended_cpu_ns) / 1e9,
 		.gone = is_gone(push),
 	};
 	for (int i = 0; i < PUSH_CAUSES; i++) {

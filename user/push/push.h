@@ -28,7 +28,7 @@ struct push_options {
 	const char *key;         /* its key; secret */
 	/*
 	 * A folder, of root or the caller and writable for nobody else, with the bodies that had no place in memory:
-	 * those that it has from an earlier process are sent first. NULL: none.
+	 * those that it has from an earlier process are sent first. It is made if it does not exist. NULL: none.
 	 */
 	const char *spool;
 	uint64_t spool_max; /* bytes; 0: PUSH_SPOOL_MAX_DEFAULT */
@@ -69,10 +69,14 @@ struct push_counts {
 	uint64_t waiting, waiting_bytes; /* in memory */
 	uint64_t spooled, spooled_bytes;
 	uint64_t restarts; /* of the process, after a crash */
+	double cpu_s;      /* CPU time of the process */
 	bool gone;         /* nothing will be sent any more: the process and its keeper have ended */
 };
 
 struct push;
+
+/* Checks the URL, and the files, which it reads. Returns 0, or negative errno with a sentence in *error. */
+int push_check(const struct push_options *options, struct error *error);
 
 /*
  * Starts the process, and sets *started. To be called early, by a process with one thread, with the rights to read the

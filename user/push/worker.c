@@ -75,6 +75,7 @@ static void publish(struct worker *w)
 	w->shared->in_memory_bytes = w->queue.bytes + (in_memory ? w->current->message.size : 0);
 	w->shared->spooled = w->spool->count;
 	w->shared->spooled_bytes = w->spool->bytes;
+	w->shared->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Moves a body from memory to the spool; without one it is dropped for the cause. */
