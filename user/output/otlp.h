@@ -55,6 +55,8 @@ struct otlp_options {
 	 */
 	int (*take)(void *arg, const void *body, size_t size);
 	void *take_arg;
+	/* Set to the sum of the values that are in no body which was taken: 0 unless it fails. NULL: not wanted. */
+	uint64_t *left;
 };
 
 /*

@@ -160,12 +160,49 @@ static int refuse(void *arg, const void *body, size_t size)
 static void test_a_taker_that_fails_ends_it(void **unused)
 {
 	struct profile *p = rich_profile(3);
+	struct otlp_options options = {.body_max = 16384, .take = refuse};
+	uint64_t left = 0;
 	int calls = 0;
 
 	(void)unused;
-	assert_int_equal(otlp_encode(p, &(struct otlp_options){.body_max = 16384, .take = refuse, .take_arg = &calls}),
-			 -EPIPE);
+	options.take_arg = &calls;
+	options.left = &left;
+	assert_int_equal(otlp_encode(p, &options), -EPIPE);
 	assert_int_equal(calls, 1);
+	assert_true(left == profile_total(p));
+	profile_free(p);
+}
+
+struct some {
+	struct totals totals;
+	unsigned most;
+};
+
+static int count_some(void *arg, const void *body, size_t size)
+{
+	struct some *some = arg;
+
+	return some->totals.bodies == some->most ? -ETIME : count_body(&some->totals, body, size);
+}
+
+static void test_what_was_not_taken_is_counted(void **unused)
+{
+	struct profile *p = rich_profile(7);
+	const unsigned all = (unsigned)encoded(p, 16384).bodies;
+
+	(void)unused;
+	for (unsigned most = 0; most <= all; most++) {
+		struct some some = {.most = most};
+		struct otlp_options options = {.body_max = 16384, .take = count_some};
+		uint64_t left = 0, taken;
+
+		options.take_arg = &some;
+		options.left = &left;
+		assert_int_equal(otlp_encode(p, &options), most < all ? -ETIME : 0);
+		taken = (uint64_t)(some.totals.values[0] + some.totals.values[1]);
+		assert_true(taken + left == profile_total(p));
+		assert_true((left == 0) == (most == all));
+	}
 	profile_free(p);
 }
 
@@ -273,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_bodies_have_a_limit_and_lose_nothing),
 		cmocka_unit_test(test_nothing_to_send),
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),
+		cmocka_unit_test(test_what_was_not_taken_is_counted),
 		cmocka_unit_test(test_resources),
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_hostile_texts),

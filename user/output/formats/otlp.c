@@ -54,6 +54,7 @@ struct encoder {
 	uint32_t *resource_of;   /* by process */
 	struct item *items;
 	size_t count;
+	size_t begun; /* the first of the items that are in no finished body */
 	/* The request, in parts: each is a field of the next. */
 	struct otlp_dictionary dictionary;
 	struct proto_bytes open_profile, scope, resource, request;
@@ -301,8 +302,8 @@ static bool no_memory(const struct encoder *e)
 	       e->scope.no_memory || e->resource.no_memory || e->request.no_memory;
 }
 
-/* Hands the request on, and begins another one. Returns 0 or negative errno. */
-static int finish_request(struct encoder *e)
+/* Hands the request on, which has the items before the end, and begins another one. Returns 0 or negative errno. */
+static int finish_request(struct encoder *e, size_t end)
 {
 	Otlp__Request part = OTLP__REQUEST__INIT;
 	int err;
@@ -312,6 +313,8 @@ static int finish_request(struct encoder *e)
 	if (no_memory(e))
 		return -ENOMEM;
 	err = e->options->take(e->options->take_arg, e->request.bytes, e->request.size);
+	if (!err)
+		e->begun = end;
 	proto_bytes_clear(&e->request);
 	otlp_dictionary_begin(&e->dictionary);
 	return err;
@@ -400,7 +403,7 @@ static int make_place(struct encoder *e, const struct item *item, const struct p
 	if (last && limit && size_with(e, item, sample) > limit) {
 		if (last->resource == item->resource)
 			close_resource(e, item->resource);
-		err = finish_request(e);
+		err = finish_request(e, (size_t)(item - e->items));
 	}
 	if (!e->profile_is_open)
 		open_profile(e, item->kind);
@@ -424,8 +427,20 @@ static int encode(struct encoder *e)
 	if (!err && e->count)
 		close_resource(e, e->items[e->count - 1].resource);
 	if (!err && (e->count || !e->options->body_max))
-		err = finish_request(e);
+		err = finish_request(e, e->count);
 	return err;
+}
+
+/* Returns the sum of the values that are in no body which was taken. */
+static uint64_t values_left(const struct encoder *e)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(e->profile, &count);
+	uint64_t sum = 0;
+
+	for (size_t i = e->begun; i < e->count; i++)
+		sum += samples[e->items[i].sample].value;
+	return sum;
 }
 
 int otlp_encode(const struct profile *p, const struct otlp_options *options)
@@ -441,11 +456,15 @@ int otlp_encode(const struct profile *p, const struct otlp_options *options)
 		.request = proto_bytes(),
 	};
 	int err = otlp_dictionary_init(&e.dictionary, p);
+	bool sorted;
 
 	intern_init(&e.resources, sizeof(struct intern_bytes), INTERN_BYTES);
 	e.is_time = strcmp(e.measure.unit, PROFILE_UNIT_TIME) == 0;
 	err = err ?: sort_samples(&e);
+	sorted = !err;
 	err = err ?: encode(&e);
+	if (options->left)
+		*options->left = sorted ? values_left(&e) : profile_total(p);
 	for (uint32_t i = 0; i < e.resources.count; i++)
 		free((void *)((const struct intern_bytes *)intern_item(&e.resources, i))->bytes);
 	intern_free(&e.resources);
