@@ -14,10 +14,24 @@
 
 #define PPROF_CONTENT_TYPE "application/octet-stream"
 
-static int take_body(void *push, const void *body, size_t size)
+struct pushing {
+	struct push *push;
+	const struct push_profile *how;
+};
+
+static bool has_time(const struct push_profile *how)
 {
+	return !how->has_time || how->has_time(how->has_time_arg);
+}
+
+static int take_body(void *arg, const void *body, size_t size)
+{
+	const struct pushing *pushing = arg;
+
+	if (!has_time(pushing->how))
+		return -ETIME;
 	return push_send(
-		push,
+		pushing->push,
 		&(struct push_request){
 			.suffix = "", .content_type = OTLP_CONTENT_TYPE, .compress = true, .body = body, .size = size});
 }
@@ -131,24 +145,36 @@ static int push_pprof(struct push *push, const struct profile *p, const char *su
 	return err;
 }
 
+static int push_otlp(struct push *push, const struct profile *p, const struct push_profile *how)
+{
+	struct pushing pushing = {push, how};
+
+	return otlp_encode(p, &(struct otlp_options){.body_max = OTLP_BODY_MAX,
+						     .describe = how->describe,
+						     .describe_arg = how->describe_arg,
+						     .take = take_body,
+						     .take_arg = &pushing,
+						     .left = how->left});
+}
+
 int push_profile(struct push *push, const struct profile *p, const struct push_profile *how)
 {
-	char query[PUSH_SUFFIX_MAX];
-	int err;
+	const uint64_t total = profile_total(p);
+	char query[PUSH_SUFFIX_MAX] = "";
+	int err = 0;
 
-	if (!profile_total(p))
+	if (how->left)
+		*how->left = 0;
+	if (!total)
 		return 0;
-	switch (how->protocol) {
-	case PUSH_OTLP:
-		return otlp_encode(p, &(struct otlp_options){.body_max = OTLP_BODY_MAX,
-							     .describe = how->describe,
-							     .describe_arg = how->describe_arg,
-							     .take = take_body,
-							     .take_arg = push});
-	case PUSH_PYROSCOPE:
+	if (how->protocol == PUSH_OTLP)
+		return push_otlp(push, p, how);
+	if (how->protocol == PUSH_PYROSCOPE)
 		err = push_pyroscope_query(p, how, query, sizeof(query));
-		return err ?: push_pprof(push, p, query);
-	default:
-		return push_pprof(push, p, "");
-	}
+	if (!err && !has_time(how))
+		err = -ETIME;
+	err = err ?: push_pprof(push, p, query);
+	if (how->left)
+		*how->left = err ? total : 0;
+	return err;
 }

@@ -26,9 +26,13 @@ struct push_profile {
 	const char *service;
 	const struct push_label *labels; /* beside it */
 	size_t nr_labels;
+	/* Asked before each request; false ends it with -ETIME. NULL: there is time. */
+	bool (*has_time)(void *arg);
+	void *has_time_arg;
+	uint64_t *left; /* set to the sum of the values that were not pushed; NULL: not wanted */
 };
 
-/* Pushes the profile. One without samples is not sent. Returns 0, -ENOMEM, or what push_send() returned. */
+/* Pushes the profile. One without samples is not sent. Returns 0, -ENOMEM, -ETIME, or what push_send() returned. */
 int push_profile(struct push *push, const struct profile *p, const struct push_profile *how);
 
 /*
