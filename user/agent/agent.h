@@ -8,6 +8,7 @@
 
 #include "archive/keeper.h"
 #include "base/error.h"
+#include "push/profile.h"
 #include "session/session.h"
 
 #define AGENT_EPOCH_DEFAULT_S   60
@@ -19,12 +20,24 @@
 #define AGENT_KEEP_DEFAULT_S    (7 * 86400.0)
 #define AGENT_KEEP_SIZE_DEFAULT ((uint64_t)2 << 30)
 
+/* Receivers are numbered by enum push_protocol. */
+#define AGENT_RECEIVERS  3
+#define AGENT_LABELS_MAX 16
+
+struct agent_push_options {
+	const char *urls[AGENT_RECEIVERS];          /* NULL: nothing is sent to such a receiver */
+	struct push_options common;                 /* of each receiver; url is not read, spool has a folder for each */
+	struct push_label labels[AGENT_LABELS_MAX]; /* of all profiles */
+	size_t nr_labels;
+};
+
 struct agent_options {
-	double epoch_s;      /* lengths of epochs vary by a fifth, so that the agents of a fleet are not in step */
-	bool fixed_epochs;   /* they do not */
-	const char *dir;     /* of the epochs' files; NULL: none are kept */
-	double keep_s;       /* how long they are kept */
-	uint64_t keep_size;  /* bytes of all of them */
+	double epoch_s;     /* lengths of epochs vary by a fifth, so that the agents of a fleet are not in step */
+	bool fixed_epochs;  /* they do not */
+	const char *dir;    /* of the epochs' files; NULL: none are kept */
+	double keep_s;      /* how long they are kept */
+	uint64_t keep_size; /* bytes of all of them */
+	struct agent_push_options push;
 	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
 	uint32_t max_stacks; /* of the session */
 	unsigned freq;       /* likewise, Hz */
@@ -43,6 +56,10 @@ struct agent_metrics {
 	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */
 	uint64_t unwritten;            /* epochs that a sink could not take: their samples are lost */
 	struct archive_keeper_counts files;
+	struct agent_push_metrics {
+		struct push_counts counts; /* of requests, dropped ones by cause */
+		uint64_t unmade;           /* values of samples for which no request could be made */
+	} push[AGENT_RECEIVERS];
 };
 
 struct agent;

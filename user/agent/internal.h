@@ -31,6 +31,13 @@ struct agent {
 	/* What sinks keep: files.c. */
 	struct archive_keeper keeper;
 	bool keeper_ended; /* and it was said */
+	/* push.c */
+	struct agent_receiver {
+		struct push *push;       /* NULL: there is none */
+		struct push_counts told; /* what was said of its counts */
+		uint64_t unmade;         /* as in struct agent_push_metrics */
+	} receivers[AGENT_RECEIVERS];
+	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
 };
 
 /* epoch.c */
@@ -47,6 +54,23 @@ int agent_finish(struct agent *a);
 /* Takes the samples so far into the profile of the epoch; forget: as of session_end_epoch(). Returns as agent_hold().
  */
 int agent_take_samples(struct agent *a, bool forget);
+
+/* services.c */
+
+/* The part of an epoch's profile that one service has in one container, or outside of containers. */
+struct agent_service {
+	const struct profile *profile; /* with the facts of the whole one */
+	const char *name;
+	const char *container; /* "": none */
+};
+
+/*
+ * Hands over each service's part of a profile, while goes_on, given the same argument, says so. Sets *left to the sum
+ * of the values that were not handed over, for want of time, or memory, or as take failed, with a negative errno.
+ * Returns 0, or -ENOMEM, or the first one of these.
+ */
+int agent_each_service(const struct profile *p, int (*take)(void *arg, const struct agent_service *service),
+		       bool (*goes_on)(void *arg), void *arg, uint64_t *left);
 
 /* cost.c */
 

@@ -50,10 +50,12 @@ struct agent_sink {
 	void (*close)(struct agent *a);
 };
 
-#define AGENT_SINKS 1
+#define AGENT_SINKS 2
 extern const struct agent_sink *const agent_sinks[AGENT_SINKS];
 
 /* files.c: the folder of epochs. */
 extern const struct agent_sink agent_files_sink;
+/* push.c: receivers that are sent to by HTTP. */
+extern const struct agent_sink agent_push_sink;
 
 #endif

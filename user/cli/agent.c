@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "cli/agent_options.h"
+#include "cli/agent_push_options.h"
 #include "cli/targets.h"
 #include "helper/helper.h"
 #include "rights/priority.h"
@@ -93,6 +94,9 @@ int cli_agent(int argc, char **argv)
 	if (code || helped)
 		goto done;
 	if (o.check) {
+		code = cli_agent_push_check_files(&o.agent.push);
+		if (code)
+			goto done;
 		puts("The options are in order.");
 		goto done;
 	}

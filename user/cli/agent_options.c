@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/agent_push_options.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/other_tools.h"
@@ -73,15 +74,20 @@ static int parse_size(const char *text, uint64_t *bytes)
 	return -1;
 }
 
+int cli_agent_option_size(const struct cli_option *option, const char *value, uint64_t least, uint64_t most,
+			  uint64_t *bytes)
+{
+	if (!parse_size(value, bytes) && *bytes >= least && *bytes <= most)
+		return 0;
+	return cli_usage("%s %s: not a size; it takes one from %.0fMiB to %.0fTiB, such as 500MiB or 2GiB",
+			 cli_option_spelling(option), value, ldexp((double)least, -20), ldexp((double)most, -40));
+}
+
 static int take_keep_size(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_agent_options *o = target;
 
-	if (!parse_size(value, &o->agent.keep_size) && o->agent.keep_size >= SIZE_LEAST &&
-	    o->agent.keep_size <= SIZE_MOST)
-		return 0;
-	return cli_usage("%s %s: not a size; it takes one from 1MiB to 1024TiB, such as 500MiB or 2GiB",
-			 cli_option_spelling(option), value);
+	return cli_agent_option_size(option, value, SIZE_LEAST, SIZE_MOST, &o->agent.keep_size);
 }
 
 static int take_freq(const struct cli_option *option, const char *value, void *target)
@@ -156,8 +162,8 @@ static const struct cli_option epoch_options[] = {
 	{"fixed-epochs", 0, NULL, "the lengths of epochs do not vary", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, agent.fixed_epochs)},
 	{"dir", 0, "DIR",
-	 "the folder that gets a file, NAME.pybpf, of each epoch (default " AGENT_DIR_DEFAULT "); it is made with mode "
-	 "0700",
+	 "the folder that gets a file, NAME.pybpf, of each epoch (default " AGENT_DIR_DEFAULT ", unless profiles are "
+	 "sent somewhere); it is made with mode 0700",
 	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.dir)},
 	{"keep", 0, "TIME",
 	 "remove epochs that ended longer ago (default 7d); after a seventh of this time those of an hour become one",
@@ -208,6 +214,7 @@ static const struct cli_example examples[] = {
 	 "every Python process of the machine, until it is ended; profiles go to " AGENT_DIR_DEFAULT},
 	{"sudo pybpf agent --container 'shop*' --epoch 5m", "those of some containers, a profile for each 5 minutes"},
 	{"sudo pybpf agent --dir /srv/profiles --keep 30d --keep-size 10GiB", "other places and limits"},
+	{"sudo pybpf agent --otlp http://collector:4318 --label team=web", "to an OpenTelemetry Collector"},
 	{0},
 };
 
@@ -231,13 +238,13 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		{"How to sample", sampling_options, o},
 		{NULL, cli_own_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},
+		{"Where epochs are sent", cli_agent_push_options, &o->agent.push},
 		{"Other", other_options, o},
 		{0},
 	};
 
 	*o = (struct cli_agent_options){
 		.agent = {.epoch_s = AGENT_EPOCH_DEFAULT_S,
-			  .dir = AGENT_DIR_DEFAULT,
 			  .keep_s = AGENT_KEEP_DEFAULT_S,
 			  .keep_size = AGENT_KEEP_SIZE_DEFAULT,
 			  .max_cpu = AGENT_MAX_CPU_DEFAULT},
@@ -252,6 +259,7 @@ void cli_agent_options_free(struct cli_agent_options *o)
 	discovery_filter_free(&o->filter);
 	discovery_service_free_rules(&o->services);
 	profile_edit_free(&o->edit);
+	cli_agent_push_free(&o->agent.push);
 	cli_config_free(o->config);
 	o->config = NULL;
 }
@@ -266,9 +274,9 @@ static int parse_line(struct cli_agent_options *o, int argc, char **argv, bool *
 {
 	const struct cli_options command = {
 		.command = "pybpf agent",
-		.about =
-			"pybpf agent samples without end, and keeps a profile of each minute: `pybpf report` makes any "
-			"format of them. Without an option that chooses processes it samples all.",
+		.about = "pybpf agent samples without end. It keeps a profile of each minute for `pybpf report`, or "
+			 "sends it "
+			 "to a receiver. Without an option that chooses processes it samples all.",
 		.examples = examples,
 		.usage = "  pybpf agent [options]\n",
 		.groups = o->groups,
@@ -312,7 +320,9 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		return code;
 	if (!o->filter.pids.count && !o->filter.containers.count && !o->filter.cgroups.count)
 		o->filter.all = true;
-	return cli_select_check(&o->filter, NULL);
+	if (!o->agent.dir && !cli_agent_has_receiver(&o->agent.push))
+		o->agent.dir = AGENT_DIR_DEFAULT;
+	return cli_agent_push_check(&o->agent.push) ?: cli_select_check(&o->filter, NULL);
 }
 
 /* Returns whether the command line has the option. */

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf agent that sends its epochs: what arrives is what was sampled, whatever happens in between."""
+
+import contextlib
+import gzip
+import os
+import re
+import signal
+import subprocess
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import pybpf
+from receiver import Answer, receiving
+from test_agent import account, agent, as_json, end, epochs, values
+
+HOME = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+
+
+def number(data, at):
+    """A number of protobuf, and where the next thing begins."""
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    """The fields of a message: a number or bytes each."""
+    at = 0
+    while at < len(data):
+        key, at = number(data, at)
+        if key & 7 == 0:
+            value, at = number(data, at)
+        else:
+            size, at = number(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
+            value, at = data[at : at + size], at + size
+        yield key >> 3, value
+
+
+def of(data, *path):
+    """All values at a path of field numbers."""
+    for key, value in fields(data):
+        if key == path[0]:
+            yield from of(value, *path[1:]) if path[1:] else [value]
+
+
+def otlp_total(body):
+    """The sum of all values: of resources, scopes, profiles, samples."""
+    return sum(number(value, 0)[0] for value in of(gzip.decompress(body), 1, 2, 2, 2, 4))
+
+
+def pprof_total(body):
+    return sum(number(value, 0)[0] for value in of(gzip.decompress(body), 2, 2))
+
+
+def attributes(body):
+    """Those of each resource, as a dict each."""
+    for resource in of(gzip.decompress(body), 1, 1):
+        yield {
+            next(of(one, 1)).decode(): next(of(next(of(one, 2)), 1)).decode() for one in of(resource, 1)
+        }
+
+
+def base(it):
+    return it.url.rsplit("/v1", 1)[0]
+
+
+@contextlib.contextmanager
+def sending(folder, *args):
+    with agent(folder, "--epoch", "1s", "-F", 499, "--max-cpu", "100%", *args, env=HOME) as process:
+        yield process
+
+
+def process_names(pid):
+    """The names of a process and of those below it."""
+    found = {}
+    with contextlib.suppress(OSError):
+        found[pid] = Path("/proc/%d/comm" % pid).read_text(encoding="ascii").strip()
+        for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text(encoding="ascii").split():
+            found.update(process_names(int(child)))
+    return found
+
+
+def named(pid, name):
+    return [one for one, its in process_names(pid).items() if its == name]
+
+
+def test_what_arrives_is_what_was_sampled(tmp_path):
+    """Each sample once, of each epoch and the last one, for each kind of receiver; processes by service."""
+    folder = tmp_path / "epochs"
+    python = harness.default_python()
+    with receiving() as it, harness.target(python, "shares.py") as one, harness.target(python, "calls.py", "60") as two:
+        arguments = ["-p", one.pid, "-p", two.pid, "--service", "shop=*shares*", "--service", "bank=*calls*"]
+        arguments += ["--label", "team=web", "--label", "a.b=c,d"]
+        urls = ["--otlp", base(it), "--pyroscope", base(it) + "/", "--pprof", base(it) + "/profiles?of=all"]
+        with sending(folder, *arguments, *urls) as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 2)
+            assert not end(process)
+    profile = as_json(folder)
+    total = values(profile)
+    by_path = {}
+    for request in it.requests:
+        by_path.setdefault(request.path.split("?")[0], []).append(request)
+    assert sorted(by_path) == ["/ingest", "/profiles", "/v1development/profiles"]
+    otlp = [request.body for request in by_path["/v1development/profiles"]]
+    assert sum(map(otlp_total, otlp)) == total == account(profile, "python", "without") > 0
+    assert all(request.path == "/profiles?of=all" for request in by_path["/profiles"])
+    # Its first value of each sample is the number of samples.
+    assert sum(pprof_total(request.body) for request in by_path["/profiles"]) == total
+    resources = [found for body in otlp for found in attributes(body)]
+    assert {found["service.name"] for found in resources} == {"shop", "bank"}
+    assert all(found["team"] == "web" and found["a.b"] == "c,d" for found in resources)
+    shares = {}
+    for request in by_path["/ingest"]:
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query, strict_parsing=True)
+        name = re.fullmatch(r"(\w+)\{team=web,a_b=c_d,host=[^{},=]+\}", query["name"][0]).group(1)
+        shares[name] = shares.get(name, 0) + pprof_total(request.body)
+    assert shares == {name: values(as_json(folder, "--service", name)) for name in ("shop", "bank")}
+
+
+def test_an_outage(tmp_path):
+    """Nothing is lost of it, nor of an agent that ended in it: the spool has it at the next start."""
+    folder, spool = tmp_path / "epochs", tmp_path / "spool"
+    port = harness.free_port()
+    with harness.target(harness.default_python(), "shares.py") as target:
+        arguments = ["-p", target.pid, "--otlp", "http://localhost:%d" % port, "--spool", spool]
+        with sending(folder, *arguments) as process:
+            harness.wait_for(lambda: epochs(folder))
+            said = end(process)
+        waiting = re.search(r"pybpf: requests to \S+ that wait in %s/otlp: (\d+); they are sent after the next start" % spool, said)
+        assert waiting and said.count("cannot send to") == 1 and len(said.splitlines()) == 2, said
+        before = len(epochs(folder))
+        with sending(folder, *arguments) as process:
+            assert "cannot send to" in process.stderr.readline()
+            harness.wait_for(lambda: len(epochs(folder)) > before)
+            with receiving(port=port) as it:
+                harness.wait_for(lambda: len(it.requests) > int(waiting.group(1)))
+                assert "takes profiles again" in harness.one_sentence(end(process))
+    assert sum(otlp_total(request.body) for request in it.requests) == values(as_json(folder)) > 0
+    assert spool.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_refused_is_told(tmp_path):
+    """A web page is no receiver, which is said with the count; files go on."""
+    folder = tmp_path / "epochs"
+    page = Answer(200, b"<html>welcome</html>", "text/html")
+    with receiving(*[page] * 9) as it, harness.target(harness.default_python(), "shares.py") as target:
+        with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
+            harness.wait_for(lambda: len(it.requests) >= 2)
+            said = end(process)
+    assert said.count("a web page, which no receiver of profiles answers") == 1
+    lost = re.findall(r"pybpf: requests lost on the way to %s: (\d+); the receiver refused them\n" % re.escape(it.url), said)
+    assert sum(map(int, lost)) == len(it.requests) == len(epochs(folder)), said
+
+
+def test_killed(tmp_path):
+    """The process that sends is started again; without its keeper the agent ends; without the agent nothing stays."""
+    folder = tmp_path / "epochs"
+    with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
+        with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
+            (sender,) = harness.wait_for(lambda: named(process.pid, "pybpf-push"))
+            os.kill(sender, signal.SIGKILL)
+            assert "ended by a signal, and was started again" in process.stderr.readline()
+            before = len(it.requests)
+            harness.wait_for(lambda: len(it.requests) > before)
+            os.kill(named(process.pid, "pybpf-pusher")[0], signal.SIGKILL)
+            said = process.communicate(timeout=harness.PATIENCE)[1]
+            assert process.returncode == 1 and "has ended: nothing can be sent any more\n" in said
+            assert said.count("\n") == 1 or "; no time was left for them, or the process that sends is gone\n" in said
+        with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
+            pids = harness.wait_for(lambda: named(process.pid, "pybpf-push") and process_names(process.pid))
+            process.kill()
+            process.wait()
+            harness.wait_for(lambda: not any(Path("/proc/%d" % pid).exists() for pid in pids))
+
+
+def test_without_a_folder(tmp_path):
+    """Files are kept only where they are asked for, or nothing is sent."""
+    with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
+        command = [harness.PYBPF, "agent", "-p", str(target.pid), "--epoch", "1s", "--pprof", it.url]
+        with harness.started(command, stderr=subprocess.PIPE, text=True, env=HOME, cwd=tmp_path) as process:
+            harness.wait_for(lambda: it.requests)
+            assert not Path("/proc/%d/cwd" % process.pid).samefile("/")
+            names = process_names(process.pid).values()
+            assert "pybpf-push" in names and not any("keep" in name for name in names), names
+            assert not end(process)
+
+
+def test_bad_input(tmp_path):
+    """Each in a sentence, before anything is sampled, and by --check."""
+    token, config = tmp_path / "token", tmp_path / "agent.yaml"
+    token.write_text("abc\n", encoding="ascii")
+    token.chmod(0o644)
+    for arguments, says in (
+        (["--otlp", "collector:4318"], "--otlp: collector:4318: not a URL of HTTP"),
+        (["--pyroscope", "http://localhost/ingest?name=x"], "it gets a query of its own"),
+        (["--pprof", "http://me:pw@localhost/"], "must not have a user and a password"),
+        (["--label", "team"], "--label team: not a label"),
+        (["--spool", tmp_path], "are for --otlp, --pyroscope or --pprof"),
+        (["--otlp", "http://a/", "--pprof", "http://b/", "--http-token", token], "--otlp and --pprof are of two hosts"),
+        (["--otlp", "http://a/", "--spool", tmp_path, "--spool-size", "1"], "not a size; it takes one from 1MiB to 1TiB"),
+    ):
+        run = pybpf("agent", *arguments)
+        assert run.code == 2 and says in harness.one_sentence(run.err), run
+    for check in ([], ["--check"]):
+        run = pybpf("agent", "--otlp", "http://localhost:1/", "--http-token", token, *check)
+        assert run.code == 1 and "others than its owner may use %s" % token in harness.one_sentence(run.err), run
+    config.write_text("epoch: 5s\npprof: ftp://x\n", encoding="ascii")
+    run = pybpf("agent", "--config", config, "--check")
+    assert run.code == 2 and "line 2, column 8: --pprof: ftp://x: not a URL" in harness.one_sentence(run.err), run

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sink that sends each epoch to receivers: OpenTelemetry's, Pyroscope's, and those that take pprof. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/internal.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "output/file/place.h"
+
+/*
+ * The CPU time that making an epoch's requests may take, of its length, and at least: samples wait in the kernel
+ * meanwhile.
+ */
+#define BUDGET_SHARE   0.02
+#define BUDGET_LEAST_S 0.25
+/* How long the end waits until all is sent: what is left then is lost, or is in the spool. */
+#define END_S       10.0
+#define END_SPOOL_S 2.0
+
+static const struct {
+	enum push_protocol protocol;
+	const char *name; /* of its folder below the spool's */
+} kinds[AGENT_RECEIVERS] = {
+	{PUSH_OTLP, "otlp"},
+	{PUSH_PYROSCOPE, "pyroscope"},
+	{PUSH_PPROF, "pprof"},
+};
+
+/* Why requests are lost, as the end of a sentence. */
+static const char *const causes[PUSH_CAUSES] = {
+	[PUSH_QUEUE_FULL] = "newer ones took their place in memory; --spool keeps them on the disk",
+	[PUSH_SPOOL_FULL] = "newer ones took their place in the spool; --spool-size makes it larger",
+	[PUSH_SPOOL_ERROR] = "the spool did not take them, or was damaged",
+	[PUSH_GIVEN_UP] = "the receiver could not be reached for too long; --spool keeps them on the disk",
+	[PUSH_REFUSED] = "the receiver refused them",
+	[PUSH_NOT_TRUSTED] = "a certificate was not trusted",
+	[PUSH_CRASHED] = "the process that sends ended by a signal while it had them",
+	[PUSH_ENDED] = "no time was left for them, or the process that sends is gone",
+};
+
+/* An epoch on its way to a receiver. */
+struct sending {
+	struct agent *agent;
+	size_t receiver;
+	double until_s; /* of this process's CPU time */
+};
+
+static bool is_wanted(const struct agent_options *options)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		if (options->push.urls[i])
+			return true;
+	}
+	return false;
+}
+
+/* The URL without its query, which may be secret. */
+#define SHOWN(a, i) (int)strcspn((a)->options.push.urls[i], "?"), (a)->options.push.urls[i]
+
+/* Pyroscope's labels have names of letters, digits and underscores. */
+static int make_pyroscope_labels(struct agent *a)
+{
+	for (size_t i = 0; i < a->options.push.nr_labels; i++) {
+		char *key = strdup(a->options.push.labels[i].key);
+
+		if (!key)
+			return -ENOMEM;
+		for (char *c = key; *c; c++)
+			*c = (char)(isalnum((unsigned char)*c) ? *c : '_');
+		a->pyroscope_labels[i] = (struct push_label){key, a->options.push.labels[i].value};
+	}
+	return 0;
+}
+
+static int open_receiver(struct agent *a, size_t i, struct error *error)
+{
+	const struct agent_push_options *options = &a->options.push;
+	struct push_options one = options->common;
+	char spool[PATH_MAX];
+	int length = 0;
+
+	one.url = options->urls[i];
+	if (one.spool) {
+		length = snprintf(spool, sizeof(spool), "%s/%s", options->common.spool, kinds[i].name);
+		one.spool = spool;
+	}
+	if (length >= (int)sizeof(spool))
+		return error_set(error, -ENAMETOOLONG, "cannot use the spool folder %s: %s", options->common.spool,
+				 strerror(ENAMETOOLONG));
+	return push_start(&one, &a->receivers[i].push, error);
+}
+
+static int make_spool_folder(const char *path, struct error *error)
+{
+	struct error why;
+	int fd = output_place_open_folder(path, &why);
+
+	if (fd < 0)
+		return error_set(error, fd, "cannot open the spool folder %s: %s", path, why.text);
+	close(fd);
+	return 0;
+}
+
+static int open_receivers(struct agent *a, struct error *error)
+{
+	int err = a->options.push.common.spool ? make_spool_folder(a->options.push.common.spool, error) : 0;
+
+	if (!err && make_pyroscope_labels(a))
+		err = error_set(error, -ENOMEM, "out of memory while starting");
+	for (size_t i = 0; i < AGENT_RECEIVERS && !err; i++)
+		err = a->options.push.urls[i] ? open_receiver(a, i, error) : 0;
+	return err;
+}
+
+static void set_labels(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource)
+{
+	const struct agent_push_options *options = arg;
+
+	(void)p;
+	(void)process;
+	for (size_t i = 0; i < options->nr_labels; i++)
+		otlp_resource_set(resource, options->labels[i].key, options->labels[i].value);
+}
+
+/* Sends a service's profile to Pyroscope. */
+static int send_service(void *arg, const struct agent_service *service)
+{
+	const struct sending *s = arg;
+	const struct agent *a = s->agent;
+	struct push_label labels[AGENT_LABELS_MAX + 1];
+	size_t count = a->options.push.nr_labels;
+
+	memcpy(labels, a->pyroscope_labels, count * sizeof(*labels));
+	if (*service->container)
+		labels[count++] = (struct push_label){"container", service->container};
+	return push_profile(
+		a->receivers[s->receiver].push, service->profile,
+		&(struct push_profile){
+			.protocol = PUSH_PYROSCOPE, .service = service->name, .labels = labels, .nr_labels = count});
+}
+
+static bool has_time(void *arg)
+{
+	const struct sending *s = arg;
+
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) < s->until_s;
+}
+
+/* Makes requests of an epoch and hands them over. Returns 0 or negative errno; *left: values that were not. */
+static int send_epoch(struct sending *s, const struct profile *profile, uint64_t *left)
+{
+	struct agent *a = s->agent;
+	const struct push_profile how = {
+		.protocol = kinds[s->receiver].protocol,
+		.describe = set_labels,
+		.describe_arg = &a->options.push,
+		.has_time = has_time,
+		.has_time_arg = s,
+		.left = left,
+	};
+
+	if (how.protocol == PUSH_PYROSCOPE)
+		return agent_each_service(profile, send_service, has_time, s, left);
+	return push_profile(a->receivers[s->receiver].push, profile, &how);
+}
+
+/* Says what was lost since it was last said: a line for each cause. */
+static void tell_lost(const struct agent *a, size_t i, const struct push_counts *now)
+{
+	const struct push_counts *told = &a->receivers[i].told;
+
+	for (int cause = 0; cause < PUSH_CAUSES; cause++) {
+		if (now->dropped[cause] > told->dropped[cause])
+			log_warn("requests lost on the way to %.*s: %" PRIu64 "; %s", SHOWN(a, i),
+				 now->dropped[cause] - told->dropped[cause], causes[cause]);
+	}
+	if (now->restarts > told->restarts)
+		log_warn("the process that sends to %.*s ended by a signal, and was started again", SHOWN(a, i));
+}
+
+/* Returns 0, or -EPIPE after reporting that nothing can be sent any more. */
+static int look_at(struct agent *a, size_t i)
+{
+	struct agent_receiver *receiver = &a->receivers[i];
+	struct push_counts now;
+	bool was_gone = receiver->told.gone;
+
+	push_count(receiver->push, &now);
+	tell_lost(a, i, &now);
+	receiver->told = now;
+	if (now.gone && !was_gone)
+		log_error("the process that sends to %.*s has ended: nothing can be sent any more", SHOWN(a, i));
+	return now.gone ? -EPIPE : 0;
+}
+
+static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
+{
+	double budget_s = (double)epoch->length_ns / 1e9 * BUDGET_SHARE;
+	struct sending s = {.agent = a, .receiver = i};
+	uint64_t left = 0;
+	int err;
+
+	budget_s = budget_s > BUDGET_LEAST_S ? budget_s : BUDGET_LEAST_S;
+	s.until_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) + budget_s;
+	err = send_epoch(&s, epoch->profile, &left);
+	/* Those that were made for a process that is gone are counted as requests. */
+	if (err && err != -EPIPE) {
+		a->receivers[i].unmade += left;
+		log_error("%" PRIu64 " of an epoch's %" PRIu64 " samples cannot be sent to %.*s: %s", left,
+			  profile_total(epoch->profile), SHOWN(a, i),
+			  err == -ETIME ? "making the requests took too much CPU time" : strerror(-err));
+	}
+	return look_at(a, i);
+}
+
+static int take(struct agent *a, const struct agent_epoch *epoch)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		if (a->receivers[i].push)
+			err = take_one(a, i, epoch) ?: err;
+	}
+	return err;
+}
+
+static int tend(struct agent *a)
+{
+	struct push_counts now;
+
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		if (!a->receivers[i].push)
+			continue;
+		push_count(a->receivers[i].push, &now);
+		if (now.gone)
+			return look_at(a, i);
+	}
+	return 0;
+}
+
+static void count(const struct agent *a, struct agent_metrics *metrics)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		metrics->push[i].unmade = a->receivers[i].unmade;
+		if (a->receivers[i].push)
+			push_count(a->receivers[i].push, &metrics->push[i].counts);
+	}
+}
+
+static void close_receiver(struct agent *a, size_t i, double seconds)
+{
+	struct push_counts last;
+
+	if (!a->receivers[i].push)
+		return;
+	push_end(&a->receivers[i].push, seconds > 0 ? seconds : 0, &last);
+	tell_lost(a, i, &last);
+	if (last.spooled)
+		log_warn("requests to %.*s that wait in %s/%s: %" PRIu64 "; they are sent after the next start",
+			 SHOWN(a, i), a->options.push.common.spool, kinds[i].name, last.spooled);
+}
+
+static void close_receivers(struct agent *a)
+{
+	const double until = clock_s(CLOCK_MONOTONIC) + (a->options.push.common.spool ? END_SPOOL_S : END_S);
+
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++)
+		close_receiver(a, i, until - clock_s(CLOCK_MONOTONIC));
+	for (size_t i = 0; i < AGENT_LABELS_MAX; i++) {
+		free((char *)a->pyroscope_labels[i].key);
+		a->pyroscope_labels[i].key = NULL;
+	}
+}
+
+const struct agent_sink agent_push_sink = {
+	.name = "push",
+	.is_wanted = is_wanted,
+	.open = open_receivers,
+	.take = take,
+	.tend = tend,
+	.count = count,
+	.close = close_receivers,
+};

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The options of agent that say where profiles are sent, and their checks. */
+#include "cli/agent_push_options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/agent_options.h"
+#include "cli/cli.h"
+
+#define SPOOL_LEAST ((uint64_t)1 << 20)
+#define SPOOL_MOST  ((uint64_t)1 << 40)
+
+static const struct {
+	const char *option, *path; /* path: of a URL that has none */
+} receivers[AGENT_RECEIVERS] = {
+	[PUSH_OTLP] = {"--otlp", OTLP_PATH},
+	[PUSH_PYROSCOPE] = {"--pyroscope", "/ingest"},
+	[PUSH_PPROF] = {"--pprof", ""},
+};
+
+/* Returns the end of "scheme://host:port". */
+static const char *end_of_host(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	return host + strcspn(host, "/?");
+}
+
+static int take_url(const struct cli_option *option, const char *value, void *target)
+{
+	struct agent_push_options *o = target;
+	const char **url = (const char **)((char *)target + option->offset);
+	const char *path = end_of_host(value);
+	const size_t kind = (size_t)(url - o->urls);
+	struct error error;
+	char *whole;
+
+	if (push_check(&(struct push_options){.url = value}, &error))
+		return cli_usage("%s: %s", cli_option_spelling(option), error.text);
+	if (kind == PUSH_PYROSCOPE && strchr(value, '?'))
+		return cli_usage("%s %s: it gets a query of its own; write the URL without one",
+				 cli_option_spelling(option), value);
+	if (asprintf(&whole, "%.*s%s%s", (int)(path - value), value,
+		     !*path || *path == '?' || !strcmp(path, "/") ? receivers[kind].path : "",
+		     strcmp(path, "/") != 0 ? path : "") < 0) {
+		log_error("cannot keep the options: out of memory");
+		return CLI_FAILED;
+	}
+	free((char *)*url);
+	*url = whole;
+	return 0;
+}
+
+static int take_label(const struct cli_option *option, const char *value, void *target)
+{
+	struct agent_push_options *o = target;
+	const char *equals = strchr(value, '=');
+	char *key;
+
+	if (!equals || equals == value || !equals[1])
+		return cli_usage("%s %s: not a label; it takes NAME=VALUE, such as team=web",
+				 cli_option_spelling(option), value);
+	if (o->nr_labels == AGENT_LABELS_MAX)
+		return cli_usage("%s %s: there are %d labels already, and no more", cli_option_spelling(option), value,
+				 AGENT_LABELS_MAX);
+	key = strndup(value, (size_t)(equals - value));
+	if (!key) {
+		log_error("cannot keep the options: out of memory");
+		return CLI_FAILED;
+	}
+	o->labels[o->nr_labels++] = (struct push_label){key, equals + 1};
+	return 0;
+}
+
+static int take_spool_size(const struct cli_option *option, const char *value, void *target)
+{
+	struct agent_push_options *o = target;
+
+	return cli_agent_option_size(option, value, SPOOL_LEAST, SPOOL_MOST, &o->common.spool_max);
+}
+
+const struct cli_option cli_agent_push_options[] = {
+	{"otlp", 0, "URL",
+	 "send each epoch to an OpenTelemetry Collector, such as http://localhost:4318; a URL without a path "
+	 "gets " OTLP_PATH,
+	 .take = take_url, .offset = offsetof(struct agent_push_options, urls[PUSH_OTLP])},
+	{"pyroscope", 0, "URL",
+	 "send each epoch to Pyroscope, such as http://localhost:4040, a profile for each service and container; a URL "
+	 "without a path gets /ingest",
+	 .take = take_url, .offset = offsetof(struct agent_push_options, urls[PUSH_PYROSCOPE])},
+	{"pprof", 0, "URL", "send each epoch to a URL as one body in pprof's format", .take = take_url,
+	 .offset = offsetof(struct agent_push_options, urls[PUSH_PPROF])},
+	{"label", 0, "NAME=VALUE",
+	 "with --otlp, an attribute of each resource; with --pyroscope, a label of each profile; may be repeated",
+	 .take = take_label},
+	{"http-headers", 0, "FILE", "headers to send, a line NAME: VALUE each; a file that only its owner may use",
+	 .take = cli_take_text, .offset = offsetof(struct agent_push_options, common.headers)},
+	{"http-token", 0, "FILE", "a bearer token to send (Authorization); a file that only its owner may use",
+	 .take = cli_take_text, .offset = offsetof(struct agent_push_options, common.token)},
+	{"http-ca", 0, "FILE", "certificates (PEM) to trust in place of the system's", .take = cli_take_text,
+	 .offset = offsetof(struct agent_push_options, common.ca)},
+	{"http-certificate", 0, "FILE", "the certificate (PEM) that a receiver asks for", .take = cli_take_text,
+	 .offset = offsetof(struct agent_push_options, common.certificate)},
+	{"http-key", 0, "FILE", "its key (PEM); a file that only its owner may use", .take = cli_take_text,
+	 .offset = offsetof(struct agent_push_options, common.key)},
+	{"spool", 0, "DIR",
+	 "keep on the disk what cannot be sent and has no place in memory, a folder below DIR for each receiver; it is "
+	 "sent after an outage, or the next start",
+	 .take = cli_take_text, .offset = offsetof(struct agent_push_options, common.spool)},
+	{"spool-size", 0, "SIZE",
+	 "bytes of the spool of one receiver (default 256MiB); beyond, the oldest requests are lost, and counted",
+	 .take = take_spool_size},
+	{0},
+};
+
+bool cli_agent_has_receiver(const struct agent_push_options *options)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		if (options->urls[i])
+			return true;
+	}
+	return false;
+}
+
+/* Rejects secrets that several hosts would be told. */
+static int check_hosts(const struct agent_push_options *options)
+{
+	const struct push_options *common = &options->common;
+	size_t first = 0;
+
+	if (!common->headers && !common->token && !common->key)
+		return 0;
+	while (!options->urls[first])
+		first++;
+	for (size_t i = first + 1; i < AGENT_RECEIVERS; i++) {
+		const char *one = options->urls[first], *other = options->urls[i];
+
+		if (!other || (end_of_host(one) - one == end_of_host(other) - other &&
+			       !strncmp(one, other, (size_t)(end_of_host(one) - one))))
+			continue;
+		return cli_usage(
+			"--http-headers, --http-token and --http-key are secrets of one receiver, and %s and "
+			"%s are of two hosts; run an agent for each, or send to a Collector that sends to both",
+			receivers[first].option, receivers[i].option);
+	}
+	return 0;
+}
+
+int cli_agent_push_check(const struct agent_push_options *options)
+{
+	const struct push_options *common = &options->common;
+
+	if (cli_agent_has_receiver(options))
+		return check_hosts(options);
+	if (common->headers || common->token || common->ca || common->certificate || common->key || common->spool ||
+	    common->spool_max || options->nr_labels)
+		return cli_usage("--label, --spool and --http-... are for --otlp, --pyroscope or --pprof; give one of "
+				 "these, too");
+	return 0;
+}
+
+int cli_agent_push_check_files(const struct agent_push_options *options)
+{
+	struct push_options one = options->common;
+	struct error error;
+
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		one.url = options->urls[i];
+		if (!one.url || !push_check(&one, &error))
+			continue;
+		log_error("%s", error.text);
+		return CLI_FAILED;
+	}
+	return 0;
+}
+
+void cli_agent_push_free(struct agent_push_options *options)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		free((char *)options->urls[i]);
+		options->urls[i] = NULL;
+	}
+	while (options->nr_labels)
+		free((char *)options->labels[--options->nr_labels].key);
+}
