@@ -52,9 +52,12 @@
 #define M RIGHTS_IN(RIGHTS_FORKSERVER)
 #define H (RIGHTS_IN(RIGHTS_HELPER) | M)
 /* So does the filter of the process with the network, on top of its keeper's. */
-#define P   RIGHTS_IN(RIGHTS_NETWORK_KEEPER)
-#define N   (RIGHTS_IN(RIGHTS_NETWORK) | P)
-#define ANY (S | L | R | K | E | H | N)
+#define P RIGHTS_IN(RIGHTS_NETWORK_KEEPER)
+#define N (RIGHTS_IN(RIGHTS_NETWORK) | P)
+/* And that of the process that serves. */
+#define C   RIGHTS_IN(RIGHTS_SERVE_KEEPER)
+#define W   (RIGHTS_IN(RIGHTS_SERVE) | C)
+#define ANY (S | L | R | K | E | H | N | W)
 
 struct rule {
 	int call;
@@ -121,14 +124,14 @@ static const struct rule rules[] = {
 	{SYS_clock_gettime, ANY, 0, 0, 0},
 	{SYS_clock_getres, ANY, 0, 0, 0},
 	{SYS_gettimeofday, ANY, 0, 0, 0},
-	{SYS_clock_nanosleep, S | L | H | N, 0, 0, 0},
-	{SYS_nanosleep, S | L | H | N, 0, 0, 0},
+	{SYS_clock_nanosleep, S | L | H | N | C, 0, 0, 0},
+	{SYS_nanosleep, S | L | H | N | C, 0, 0, 0},
 	{SYS_ppoll, ANY, 0, 0, 0},
-	{SYS_epoll_pwait, S | L, 0, 0, 0},
-	{SYS_epoll_ctl, S | L, 0, 0, 0},
+	{SYS_epoll_pwait, S | L | W, 0, 0, 0},
+	{SYS_epoll_ctl, S | L | W, 0, 0, 0},
 #ifdef SYS_poll
 	{SYS_poll, ANY, 0, 0, 0},
-	{SYS_epoll_wait, S | L, 0, 0, 0},
+	{SYS_epoll_wait, S | L | W, 0, 0, 0},
 	{SYS_time, ANY, 0, 0, 0},
 #endif
 	{SYS_signalfd4, S, 0, 0, 0},
@@ -146,9 +149,9 @@ static const struct rule rules[] = {
 	{SYS_bpf, S, 0, ~0u, BPF_OBJ_GET_INFO_BY_FD},
 
 	/* No memory becomes code. */
-	{SYS_mmap, S | R | K | E | H | N, 2, PROT_EXEC, 0},
-	{SYS_mprotect, S | R | K | E | H | N, 2, PROT_EXEC, 0},
-	/* A body that is handed to the process with the network. */
+	{SYS_mmap, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
+	{SYS_mprotect, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
+	/* A body that is handed to the process with the network, or to the one that serves. */
 	{SYS_memfd_create, S | R, 0, 0, 0},
 	{SYS_munmap, ANY, 0, 0, 0},
 	{SYS_mremap, ANY, 0, 0, 0},
@@ -231,6 +234,22 @@ static const struct rule rules[] = {
 	{SYS_landlock_add_rule, P, 0, 0, 0},
 	{SYS_landlock_restrict_self, P, 0, 0, 0},
 	{SYS_getppid, P, 0, 0, 0},
+	/* Clients come by the socket that listens: no other is made, and none connected. */
+	{SYS_accept4, W, 0, 0, 0},
+	{SYS_sendfile, W, 0, 0, 0},
+	{SYS_shutdown, W, 0, 0, 0},
+	{SYS_getsockname, W, 0, 0, 0},
+	{SYS_getsockopt, W, 0, 0, 0},
+	{SYS_setsockopt, W, 0, 0, 0},
+	/* Its keeper forks the process that serves, which prepares libmicrohttpd before it confines itself. */
+	{SYS_clone, C, 0, 0, 0},
+	{SYS_prctl, C, 0, 0, 0},
+	{SYS_capset, C, 0, 0, 0},
+	{SYS_seccomp, C, 0, 0, 0},
+	{SYS_getppid, C, 0, 0, 0},
+	{SYS_set_robust_list, C, 0, 0, 0},
+	{SYS_epoll_create1, C, 0, 0, 0},
+	{SYS_eventfd2, C, 0, 0, 0},
 
 	/* Stops threads and reads how they stopped: what they do is not changed. */
 	{SYS_ptrace, F, 0, ~0u, PTRACE_SEIZE},

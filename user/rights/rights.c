@@ -194,10 +194,13 @@ int rights_become_nobody(struct error *error)
 {
 	int err = 0;
 
-	empty_bounding_set();
+	/* Another user cannot empty them any more. */
+	empty_other_sets();
 	if (!geteuid() &&
 	    (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
 		err = -errno;
+	/* With these securebits, a change of the user leaves the capabilities as they are. */
+	err = err ?: write_sets(0, 0);
 	/* Other processes of that user cannot look into this one either. */
 	if (!err && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		err = -errno;

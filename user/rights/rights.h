@@ -25,6 +25,8 @@ enum rights_level {
 	RIGHTS_HELPER,         /* what others wrote is opened and parsed, and other processes' memory read */
 	RIGHTS_NETWORK_KEEPER, /* the process with the network is forked, and forked again if it crashes (push.h) */
 	RIGHTS_NETWORK,        /* profiles are sent: the network, and the descriptors that are open */
+	RIGHTS_SERVE_KEEPER,   /* the process that serves is forked, and forked again if it crashes (serve.h) */
+	RIGHTS_SERVE,          /* clients are served, by the socket that listens and those that it accepts */
 	RIGHTS_LEVELS,
 };
 
@@ -57,8 +59,8 @@ int rights_drop(const struct rights_wanted *wanted, struct error *error);
 int rights_keep_descriptors(int *kept, size_t count);
 
 /*
- * Becomes a user without rights, whom nothing belongs to, if the process is root's. Returns 0, or negative errno with a
- * sentence in *error.
+ * Becomes a user without rights, whom nothing belongs to, if the process is root's, and gives up all capabilities.
+ * Returns 0, or negative errno with a sentence in *error.
  */
 int rights_become_nobody(struct error *error);
 

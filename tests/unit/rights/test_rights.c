@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/bpf.h>
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -111,6 +113,26 @@ static const struct attempt report_refused[] = {
 	{"bpf, look-up", SYS_bpf, {BPF_MAP_LOOKUP_ELEM, 0, 0}, EPERM},
 	{"rename", SYS_renameat, {AT_FDCWD, (long)"/nowhere/a", AT_FDCWD, (long)"/nowhere/b"}, EPERM},
 	{"unlink", SYS_unlinkat, {AT_FDCWD, (long)"/nowhere/a", 0}, EPERM},
+};
+
+/* Files, other sockets than those that are open, and other processes. */
+static const struct attempt serving_refused[] = {
+	{"open", SYS_openat, {AT_FDCWD, (long)"/proc/self/maps", O_RDONLY}, EPERM},
+	{"process_vm_readv", SYS_process_vm_readv, {1}, EPERM},
+	{"stat", SYS_newfstatat, {AT_FDCWD, (long)"/proc/1", (long)page, 0}, EPERM},
+	{"readlink", SYS_readlinkat, {AT_FDCWD, (long)"/proc/self/exe", (long)page, 10}, EPERM},
+	{"socket", SYS_socket, {AF_INET, SOCK_STREAM, 0}, EPERM},
+	{"connect", SYS_connect, {-1, (long)page, 16}, EPERM},
+	{"bind", SYS_bind, {-1, (long)page, 16}, EPERM},
+	{"listen", SYS_listen, {-1, 1}, EPERM},
+	{"memfd", SYS_memfd_create, {(long)"x", 0}, EPERM},
+	{"bpf, look-up", SYS_bpf, {BPF_MAP_LOOKUP_ELEM, 0, 0}, EPERM},
+	{"mmap, code", SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1}, EPERM},
+};
+
+static const struct attempt serving_allowed[] = {
+	{"accept", SYS_accept4, {-1, 0, 0, 0}, EBADF},
+	{"sendfile", SYS_sendfile, {-1, -1, 0, 1}, EBADF},
 };
 
 /* What changes a thread that is stopped. There is no process 0. */
@@ -248,6 +270,11 @@ static int try_freezing(void)
 	return try(freezing_refused, COUNT(freezing_refused)) | try(freezing_allowed, COUNT(freezing_allowed));
 }
 
+static int try_serving(void)
+{
+	return try(serving_refused, COUNT(serving_refused)) | try(serving_allowed, COUNT(serving_allowed));
+}
+
 static int try_listing(void)
 {
 	const struct attempt attempt = {"ptrace, seize", SYS_ptrace, {PTRACE_SEIZE, 0}, EPERM};
@@ -279,10 +306,11 @@ static void test_refused_at_every_level(void **unused)
 		assert_int_equal(in_child((enum rights_level)level, try_refused), 0);
 		if (level != RIGHTS_NETWORK_KEEPER && level != RIGHTS_NETWORK)
 			assert_int_equal(in_child((enum rights_level)level, try_clone3), 0);
-		/* The one keeps helpers, the other the process with the network. */
-		if (level != RIGHTS_FORKSERVER && level != RIGHTS_NETWORK_KEEPER)
+		/* The one keeps helpers, the others the process with the network and the one that serves. */
+		if (level != RIGHTS_FORKSERVER && level != RIGHTS_NETWORK_KEEPER && level != RIGHTS_SERVE_KEEPER)
 			assert_int_equal(in_child((enum rights_level)level, try_clone), 0);
-		if (level != RIGHTS_FORKSERVER && level != RIGHTS_HELPER && level != RIGHTS_NETWORK_KEEPER)
+		if (level != RIGHTS_FORKSERVER && level != RIGHTS_HELPER && level != RIGHTS_NETWORK_KEEPER &&
+		    level != RIGHTS_SERVE_KEEPER)
 			assert_int_equal(in_child((enum rights_level)level, try_capset), 0);
 	}
 }
@@ -295,6 +323,8 @@ static void test_refused_by_arguments(void **unused)
 	assert_int_equal(in_child(RIGHTS_FREEZE, try_freezing), 0);
 	assert_int_equal(in_child(RIGHTS_LIST, try_listing), 0);
 	assert_int_equal(in_child(RIGHTS_NETWORK, try_network), 0);
+	assert_int_equal(in_child(RIGHTS_SERVE, try_serving), 0);
+	assert_int_equal(in_child(RIGHTS_SERVE_KEEPER, try_serving), 0);
 }
 
 static void test_own_priority(void **unused)
@@ -368,6 +398,35 @@ static void test_refusal_is_told(void **unused)
 	first = strstr(said, number);
 	assert_non_null(first);
 	assert_null(strstr(first + 1, number));
+}
+
+static int become_nobody(void)
+{
+	struct rights_left left;
+	struct error error;
+	uid_t r, e, s;
+
+	if (rights_become_nobody(&error) || getresuid(&r, &e, &s) || r == 0 || e != r || s != r || getgroups(0, NULL))
+		return 1;
+	rights_read(&left);
+	if (left.capabilities || left.bounding || prctl(PR_GET_DUMPABLE))
+		return 2;
+	return setuid(0) && setgid(0) && setgroups(0, NULL) ? 0 : 3;
+}
+
+static void test_nobody(void **unused)
+{
+	pid_t pid;
+	int status;
+
+	(void)unused;
+	if (geteuid())
+		skip();
+	pid = fork();
+	if (pid == 0)
+		end(become_nobody());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* Only the command gets signals. */
@@ -488,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_own_priority),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_refusal_is_told),
+		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_signals_for_the_command),
 		cmocka_unit_test(test_landlock),
 		cmocka_unit_test(test_names),
