@@ -95,7 +95,7 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # All but the program's start is a library, of which tests link what they use.
-LIB_SRC := $(filter-out user/push/no_curl.c,$(wildcard user/*/*.c user/*/*/*.c))
+LIB_SRC := $(filter-out user/push/no_curl.c user/serve/no_microhttpd.c,$(wildcard user/*/*.c user/*/*/*.c))
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -118,7 +118,8 @@ $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/lib
 
 # An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the
 # end, for what libdw.a may lack (user/symbols/elfutils_tree.c).
-$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/user/push/no_curl.o $(BUILD)/libuser.a
+$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/user/push/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
+	$(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(BUILD)/libuser.a
 
 .PHONY: static
@@ -230,6 +231,15 @@ $(BUILD)/push-driver: tests/unit/push_driver.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
+# Drives the room serve: what it is told on stdin.
+$(BUILD)/serve-driver: tests/unit/serve_driver.c $(BUILD)/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a -lcmocka $(LDLIBS)
+
+$(BUILD)/serve-driver-san: tests/unit/serve_driver.c $(BUILD)/san/libuser.a
+	@mkdir -p $(@D)
+	$(CC) $(SAN_CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/san/libuser.a -lcmocka $(LDLIBS)
+
 # Profiles in which one thing is there very often.
 $(BUILD)/grown-profiles: tests/unit/grown_profiles.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
@@ -259,7 +269,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 
 # Changes when the compilers or their options do, so that nothing is linked from two kinds of build; and the place
 # to notice, before anything is compiled, that something to build with is missing.
-HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h lzma.h yaml.h libiberty/demangle.h curl/curl.h
+HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h lzma.h yaml.h libiberty/demangle.h curl/curl.h microhttpd.h
 .PHONY: FORCE
 $(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
@@ -378,7 +388,7 @@ replay-programs: $(REPLAY_BIN)
 
 test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
-	$(BUILD)/walker $(BUILD)/push-driver \
+	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san \
 	$(BUILD)/pybpf-san $(BUILD)/pybpf-static
 
 .PHONY: mutants

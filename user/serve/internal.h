@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Functions and types that the .c files of serve share. */
+#ifndef SERVE_INTERNAL_H
+#define SERVE_INTERNAL_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "serve/serve.h"
+
+/* Most requests that wait for the other process. */
+#define SERVE_WAITING_MAX 32
+
+/* The names of functions are libmicrohttpd's. Typed by its header, and found in the library. */
+struct serve_microhttpd {
+	__typeof__(&MHD_start_daemon) start_daemon;
+	__typeof__(&MHD_run) run;
+	__typeof__(&MHD_get_timeout) get_timeout;
+	__typeof__(&MHD_get_daemon_info) get_daemon_info;
+	__typeof__(&MHD_get_connection_info) get_connection_info;
+	__typeof__(&MHD_lookup_connection_value) lookup_connection_value;
+	__typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
+	__typeof__(&MHD_create_response_from_callback) create_response_from_callback;
+	__typeof__(&MHD_create_response_from_fd64) create_response_from_fd64;
+	__typeof__(&MHD_add_response_header) add_response_header;
+	__typeof__(&MHD_queue_response) queue_response;
+	__typeof__(&MHD_destroy_response) destroy_response;
+	__typeof__(&MHD_suspend_connection) suspend_connection;
+	__typeof__(&MHD_resume_connection) resume_connection;
+};
+
+/* Loads libmicrohttpd. Returns 0, or -ENOSYS with a sentence in *error. */
+int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error);
+
+/* A message to the process that samples. */
+enum serve_kind {
+	SERVE_MESSAGE_REQUEST,
+	SERVE_MESSAGE_CANCEL,
+	SERVE_MESSAGE_CRASH, /* by the keeper: requests that were not answered are lost */
+};
+
+struct serve_message {
+	uint64_t id;
+	uint32_t kind, what, seconds, pad;
+};
+
+/* An answer to the process that serves; the body is in the file whose descriptor comes along. */
+struct serve_reply {
+	uint64_t id, size;
+	uint32_t status, pad;
+	char content_type[SERVE_CONTENT_TYPE_MAX];
+};
+
+/* Shared by the processes. None of it is trusted: it is only counted. */
+struct serve_shared {
+	_Atomic uint64_t requests, wrong, denied, unavailable, left, cut, restarts;
+};
+
+/* listen.c: the socket that listens. */
+struct serve_listener {
+	int fd;                                 /* -1: none */
+	bool is_unix, is_loopback;              /* neither: others than this machine's programs may connect */
+	char address[sizeof("unix:") + 4 * 27]; /* as of serve_address() */
+};
+
+/* Returns 0, or negative errno with a sentence in *error. */
+int serve_listen(const struct serve_options *options, struct serve_listener *listener, struct error *error);
+
+/* token.c */
+
+/*
+ * Reads the first line of the file: *token, which the caller frees with serve_token_free(); NULL if path is. Returns 0,
+ * or negative errno with a sentence in *error.
+ */
+int serve_token_read(const char *path, char **token, struct error *error);
+/* Accepts NULL. */
+void serve_token_free(char *token);
+/*
+ * Returns whether the header's value is that of the token: "Bearer TOKEN". header: NULL: there is no such header. The
+ * time that it takes does not depend on what of the token is right.
+ */
+bool serve_token_matches(const char *token, const char *header);
+
+/* request.c: what a request is answered with, or whom it has to be handed to. */
+struct serve_rules {
+	const char *token;     /* NULL: none is asked for */
+	bool only_local_hosts; /* the header Host has to be an address, or localhost */
+	unsigned seconds_most;
+};
+
+/* The parts of a request that matter; NULL: it does not have this part. */
+struct serve_question {
+	const char *method, *path, *seconds, *authorization, *host;
+};
+
+struct serve_verdict {
+	unsigned status; /* 0: the other process answers it, as what and seconds say */
+	enum serve_what what;
+	unsigned seconds;
+	char text[256]; /* with the status: a sentence, "" for none */
+};
+
+/* Returns whether this method is one that is served: GET or HEAD. */
+bool serve_method_is_known(const char *method);
+void serve_judge(const struct serve_rules *rules, const struct serve_question *question, struct serve_verdict *verdict);
+
+/* clients.c: the connections, and until when they may be what they are. */
+#define SERVE_CLIENTS_MAX 64
+
+enum serve_client_state {
+	SERVE_CLIENT_NONE,     /* a free row */
+	SERVE_CLIENT_READS,    /* its request is being read */
+	SERVE_CLIENT_WAITS,    /* for the other process */
+	SERVE_CLIENT_ANSWERED, /* its answer is there */
+	SERVE_CLIENT_SENDS,    /* its answer is being sent */
+	SERVE_CLIENT_CUT,      /* its connection is closed as soon as libmicrohttpd sees that */
+};
+
+struct serve_client {
+	enum serve_client_state state;
+	struct MHD_Connection *connection;
+	int fd;
+	double since_s, until_s; /* CLOCK_MONOTONIC; since: of the connection; until: of this state */
+	uint64_t id;             /* while it waits */
+	/* Once it is answered: the reply of the other process with the file of its body, or a sentence (body: -1). */
+	struct serve_reply reply;
+	int body;
+	const char *apology;
+};
+
+struct serve_clients {
+	struct serve_client rows[SERVE_CLIENTS_MAX];
+	size_t count, waiting;
+	uint64_t sending_bytes; /* of bodies */
+	struct serve_shared *shared;
+};
+
+void serve_clients_init(struct serve_clients *clients, struct serve_shared *shared);
+/*
+ * Adds a connection; if few places are left, the oldest other one that does not wait for the other process is cut.
+ * Returns NULL if there is no place.
+ */
+struct serve_client *serve_clients_add(struct serve_clients *clients, struct MHD_Connection *connection, int fd,
+				       double now_s);
+void serve_clients_remove(struct serve_clients *clients, struct serve_client *client);
+/* Changes the state of a client. */
+void serve_client_set(struct serve_clients *clients, struct serve_client *client, enum serve_client_state state,
+		      double until_s);
+/* Ends its connection. */
+void serve_client_cut(struct serve_clients *clients, struct serve_client *client);
+/* Returns the client that waits for the answer of this id, or NULL. */
+struct serve_client *serve_clients_find(struct serve_clients *clients, uint64_t id);
+/* Returns the earliest time until which a client may be what it is; infinity without clients. */
+double serve_clients_next_s(const struct serve_clients *clients);
+
+/* What the processes that serve begin with. */
+struct serve_process {
+	int socket; /* to the process that samples */
+	struct serve_listener listener;
+	struct serve_shared *shared;
+	struct serve_microhttpd mhd;
+	struct serve_rules rules;
+};
+
+/* keeper.c: forks the process that serves, and forks it again when it crashes. */
+
+/* Says on the socket that it began, by an error of code 0, or why it cannot begin, and ends then. */
+void serve_keep(struct serve_process *process) __attribute__((noreturn));
+
+/* server.c: the process that serves. */
+
+/*
+ * Prepares libmicrohttpd. generation: part of the numbers of requests. Returns 0, or negative errno with a sentence in
+ * *error.
+ */
+int serve_server_prepare(struct serve_process *process, uint32_t generation, struct error *error);
+/* Serves until the process that samples has ended, or its socket was closed. */
+void serve_server_run(void) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Loads libmicrohttpd, in the process that serves and nowhere else: who records needs no library for the network, and
+ * pybpf runs on a machine without one.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "serve/internal.h"
+
+/* The name of its interface, which has been the same since 0.9.45 of 2016. */
+#define LIBRARY "libmicrohttpd.so.12"
+
+int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	const struct {
+		void *to;
+		const char *name;
+	} functions[] = {
+		{&mhd->start_daemon, "MHD_start_daemon"},
+		{&mhd->run, "MHD_run"},
+		{&mhd->get_timeout, "MHD_get_timeout"},
+		{&mhd->get_daemon_info, "MHD_get_daemon_info"},
+		{&mhd->get_connection_info, "MHD_get_connection_info"},
+		{&mhd->lookup_connection_value, "MHD_lookup_connection_value"},
+		{&mhd->create_response_from_buffer, "MHD_create_response_from_buffer"},
+		{&mhd->create_response_from_callback, "MHD_create_response_from_callback"},
+		{&mhd->create_response_from_fd64, "MHD_create_response_from_fd64"},
+		{&mhd->add_response_header, "MHD_add_response_header"},
+		{&mhd->queue_response, "MHD_queue_response"},
+		{&mhd->destroy_response, "MHD_destroy_response"},
+		{&mhd->suspend_connection, "MHD_suspend_connection"},
+		{&mhd->resume_connection, "MHD_resume_connection"},
+	};
+
+	if (!library)
+		return error_set(
+			error, -ENOSYS,
+			"cannot serve: %s is not on this machine (%s); install libmicrohttpd (Debian: libmicrohttpd12)",
+			LIBRARY, dlerror());
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		*(void **)functions[i].to = dlsym(library, functions[i].name);
+		if (!*(void **)functions[i].to)
+			return error_set(error, -ENOSYS,
+					 "cannot serve: %s lacks %s; install libmicrohttpd 0.9.71 or later", LIBRARY,
+					 functions[i].name);
+	}
+	return 0;
+}

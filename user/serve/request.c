@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a request is answered with, or whom it has to be handed to. */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "serve/internal.h"
+
+#define METHOD_HEAD "HEAD"
+
+static const struct row {
+	const char *path;
+	enum serve_what what;
+	bool is_profile; /* it takes seconds */
+	bool is_open;    /* no token is asked for: nothing is told but whether pybpf is well */
+} rows[] = {
+	{"/debug/pprof/profile", SERVE_PROFILE, true, false},
+	{"/debug/pprof/wall", SERVE_WALL, true, false},
+	{"/debug/pprof/gil", SERVE_GIL, true, false},
+	{"/metrics", SERVE_METRICS, false, false},
+	{"/healthz", SERVE_HEALTH, false, true},
+	{"/readyz", SERVE_READY, false, true},
+};
+
+bool serve_method_is_known(const char *method)
+{
+	return strcmp(method, "GET") == 0 || strcmp(method, METHOD_HEAD) == 0;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+answer(struct serve_verdict *verdict, unsigned status, const char *fmt, ...)
+{
+	va_list args;
+
+	verdict->status = status;
+	va_start(args, fmt);
+	vsnprintf(verdict->text, sizeof(verdict->text), fmt, args);
+	va_end(args);
+}
+
+static const struct row *find_row(const char *path)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (strcmp(rows[i].path, path) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/*
+ * Returns whether the header Host has an address or localhost. A page that a browser on this machine has loaded may
+ * have a name that its owner now lets lead to this machine: to the browser, what is served here is then a part of it.
+ */
+static bool is_local(const char *host)
+{
+	char name[INET6_ADDRSTRLEN + 2];
+	bool in_brackets = host && *host == '[';
+	size_t length = host ? in_brackets ? strcspn(host, "]") : strcspn(host, ":") : 0;
+	struct in6_addr address;
+
+	/* HTTP/1.0, of which no browser is. */
+	if (!host)
+		return true;
+	if (length >= sizeof(name) || (in_brackets && host[length] != ']'))
+		return false;
+	memcpy(name, host + in_brackets, length - in_brackets);
+	name[length - in_brackets] = '\0';
+	return strcasecmp(name, "localhost") == 0 || inet_pton(in_brackets ? AF_INET6 : AF_INET, name, &address) == 1;
+}
+
+/* Reads the argument "seconds" into the verdict. Returns whether it is right. */
+static bool take_seconds(const char *text, unsigned most, struct serve_verdict *verdict)
+{
+	unsigned value = 0;
+
+	if (!text) {
+		verdict->seconds = most < SERVE_SECONDS_DEFAULT ? most : SERVE_SECONDS_DEFAULT;
+		return true;
+	}
+	/* It stops at a number that is too large, before it can be too large for its type. */
+	for (const char *c = text; *c; c++) {
+		if (*c < '0' || *c > '9')
+			return false;
+		value = value * 10 + (unsigned)(*c - '0');
+		if (value > most)
+			return false;
+	}
+	verdict->seconds = value;
+	return value > 0;
+}
+
+void serve_judge(const struct serve_rules *rules, const struct serve_question *question, struct serve_verdict *verdict)
+{
+	const struct row *row = find_row(question->path);
+
+	*verdict = (struct serve_verdict){.status = 0};
+	if (rules->only_local_hosts && !is_local(question->host)) {
+		answer(verdict, MHD_HTTP_FORBIDDEN,
+		       "The request names this machine by a name, which a page in a browser could do, too: use its "
+		       "address, or give pybpf a token.");
+	} else if (rules->token && !(row && row->is_open) &&
+		   !serve_token_matches(rules->token, question->authorization)) {
+		answer(verdict, MHD_HTTP_UNAUTHORIZED,
+		       "The request needs pybpf's token: send the header Authorization: Bearer TOKEN.");
+	} else if (!row) {
+		answer(verdict, MHD_HTTP_NOT_FOUND,
+		       "There are /debug/pprof/profile, /debug/pprof/wall, /debug/pprof/gil, /metrics, /healthz and "
+		       "/readyz here.");
+	} else if (row->is_profile && !take_seconds(question->seconds, rules->seconds_most, verdict)) {
+		answer(verdict, MHD_HTTP_BAD_REQUEST, "The argument seconds has to be a whole number from 1 to %u.",
+		       rules->seconds_most);
+	} else if (row->is_profile && strcmp(question->method, METHOD_HEAD) == 0) {
+		/* Nobody samples for an answer without a body. */
+		answer(verdict, MHD_HTTP_OK, "%s", "");
+	} else {
+		verdict->what = row->what;
+	}
+}

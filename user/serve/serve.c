@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The side that samples: starts the process, takes requests and answers them. */
+#include "serve/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/internal.h"
+
+/* Seconds for which the process is waited for at the end: it sends for one. */
+#define GRACE_S 3.0
+
+struct serve {
+	pid_t keeper;
+	int socket;
+	struct serve_shared *shared;
+	char address[sizeof(((struct serve_listener *)NULL)->address)];
+	uint64_t open[SERVE_WAITING_MAX]; /* numbers of requests that were not answered */
+	size_t nr_open;
+	uint64_t answered;
+	unsigned seconds_most;
+	bool crashed; /* and the open requests are being cancelled */
+	bool gone;
+	bool said_crashed;
+};
+
+static int map_shared(struct serve_shared **shared, struct error *error)
+{
+	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
+	*shared = mmap(NULL, sizeof(**shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (*shared != MAP_FAILED)
+		return 0;
+	*shared = NULL;
+	return error_set(error, -errno, "cannot share memory with the process that serves: %s", strerror(errno));
+}
+
+/* Waits until the process has begun. Returns 0, or negative errno with a sentence in *error. */
+static int wait_for_begin(int socket, struct error *error)
+{
+	struct error said;
+	ssize_t n;
+
+	do {
+		n = recv(socket, &said, sizeof(said), 0);
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(said))
+		return error_set(error, -ECHILD, "the process that serves ended before it began");
+	said.text[sizeof(said.text) - 1] = '\0';
+	return said.code ? error_set(error, said.code, "%s", said.text) : 0;
+}
+
+static int fork_keeper(struct serve *serve, struct serve_process *process, struct error *error)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return error_set(error, -errno, "cannot make a socket for the process that serves: %s",
+				 strerror(errno));
+	serve->keeper = fork();
+	if (serve->keeper == 0) {
+		close(ends[0]);
+		process->socket = ends[1];
+		process->shared = serve->shared;
+		serve_keep(process);
+	}
+	close(ends[1]);
+	serve->socket = ends[0];
+	if (serve->keeper < 0)
+		return error_set(error, -errno, "cannot start the process that serves: %s", strerror(errno));
+	return wait_for_begin(serve->socket, error);
+}
+
+/* The closed socket ends the process. One that was stopped is left to itself. */
+static void reap(pid_t keeper)
+{
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(GRACE_S * 1e9);
+
+	while (waitpid(keeper, NULL, WNOHANG) == 0 && clock_ns(CLOCK_MONOTONIC) < until)
+		poll(NULL, 0, 10);
+}
+
+void serve_end(struct serve **ended)
+{
+	struct serve *serve = *ended;
+
+	if (!serve)
+		return;
+	if (serve->socket >= 0)
+		close(serve->socket);
+	if (serve->keeper > 0)
+		reap(serve->keeper);
+	if (serve->shared)
+		munmap(serve->shared, sizeof(*serve->shared));
+	free(serve);
+	*ended = NULL;
+}
+
+/* Says who may read profiles where that is more than their owner may expect. */
+static void warn_of_readers(const struct serve_process *process)
+{
+	if (process->listener.is_unix || process->rules.token)
+		return;
+	if (process->listener.is_loopback)
+		log_warn("every user of this machine can read profiles at %s; a token, or a Unix socket, keeps others "
+			 "out",
+			 process->listener.address);
+	else
+		log_warn("who reaches %s over the network can read profiles; a token keeps others out",
+			 process->listener.address);
+}
+
+int serve_start(const struct serve_options *options, struct serve **started, struct error *error)
+{
+	struct serve_process process = {.listener.fd = -1};
+	struct serve *serve = calloc(1, sizeof(*serve));
+	char *token = NULL;
+	int err;
+
+	*started = NULL;
+	if (!serve)
+		return error_set(error, -ENOMEM, "cannot start the process that serves: out of memory");
+	serve->socket = -1;
+	err = serve_token_read(options->token, &token, error);
+	err = err ?: serve_listen(options, &process.listener, error);
+	err = err ?: map_shared(&serve->shared, error);
+	process.rules = (struct serve_rules){
+		.token = token,
+		.only_local_hosts = process.listener.is_loopback && !token,
+		.seconds_most = options->seconds_most ?: SERVE_SECONDS_MOST_DEFAULT,
+	};
+	serve->seconds_most = process.rules.seconds_most;
+	err = err ?: fork_keeper(serve, &process, error);
+	if (!err)
+		warn_of_readers(&process);
+	memcpy(serve->address, process.listener.address, sizeof(serve->address));
+	if (process.listener.fd >= 0)
+		close(process.listener.fd);
+	serve_token_free(token);
+	if (err)
+		serve_end(&serve);
+	*started = serve;
+	return err;
+}
+
+const char *serve_address(const struct serve *serve)
+{
+	return serve->address;
+}
+
+int serve_fd(const struct serve *serve)
+{
+	return serve->socket;
+}
+
+/* Forgets an open request. Returns whether it was one. */
+static bool close_request(struct serve *serve, uint64_t id)
+{
+	for (size_t i = 0; i < serve->nr_open; i++) {
+		if (serve->open[i] == id) {
+			serve->open[i] = serve->open[--serve->nr_open];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void take_crash(struct serve *serve)
+{
+	serve->crashed = true;
+	if (!serve->said_crashed)
+		log_warn("the process that serves profiles at %s crashed, and is started again; this is said once",
+			 serve->address);
+	serve->said_crashed = true;
+}
+
+static bool is_request(const struct serve *serve, const struct serve_message *message)
+{
+	const bool is_profile = message->what <= SERVE_GIL;
+
+	return message->what < SERVE_WHATS && message->seconds <= serve->seconds_most &&
+	       is_profile == (message->seconds > 0) && serve->nr_open < SERVE_WAITING_MAX;
+}
+
+/* Takes a message, which may be anything. Returns whether it is something to tell. */
+static bool take_message(struct serve *serve, const struct serve_message *message, struct serve_request *request)
+{
+	*request = (struct serve_request){.id = message->id};
+	switch (message->kind) {
+	case SERVE_MESSAGE_REQUEST:
+		if (!is_request(serve, message))
+			return false;
+		serve->open[serve->nr_open++] = message->id;
+		request->what = (enum serve_what)message->what;
+		request->seconds = message->seconds;
+		return true;
+	case SERVE_MESSAGE_CANCEL:
+		request->cancelled = true;
+		return close_request(serve, message->id);
+	case SERVE_MESSAGE_CRASH:
+		take_crash(serve);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* Cancels one of the open requests of a process that has crashed. Returns whether there was one. */
+static bool cancel_one(struct serve *serve, struct serve_request *request)
+{
+	if (serve->crashed && serve->nr_open) {
+		*request = (struct serve_request){.id = serve->open[--serve->nr_open], .cancelled = true};
+		return true;
+	}
+	serve->crashed = false;
+	return false;
+}
+
+int serve_next(struct serve *serve, struct serve_request *request)
+{
+	struct serve_message message;
+	ssize_t n;
+
+	/* A bounded number at a time: a process that was taken over may send nonsense without end. */
+	for (int i = 0; i < 2 * SERVE_WAITING_MAX; i++) {
+		if (cancel_one(serve, request))
+			return 1;
+		if (serve->gone)
+			return -EPIPE;
+		n = recv(serve->socket, &message, sizeof(message), MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			serve->gone = serve->crashed = true;
+		else if (n == sizeof(message) && take_message(serve, &message, request))
+			return 1;
+	}
+	return 0;
+}
+
+/* Writes the body to a file in memory. Returns its descriptor or negative errno. */
+static int write_body(const struct serve_answer *answer)
+{
+	int fd = memfd_create("pybpf-answer", MFD_CLOEXEC);
+
+	for (size_t done = 0; fd >= 0 && done < answer->size;) {
+		ssize_t n = write(fd, (const char *)answer->body + done, answer->size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int err = -errno;
+
+			close(fd);
+			return err;
+		}
+		done += (size_t)n;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Sends a reply with a descriptor. Never waits. Returns 0 or negative errno. */
+static int send_reply(int socket, const struct serve_reply *reply, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.bytes = ""};
+	struct iovec bytes = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
+	struct msghdr head = {.msg_iov = &bytes,
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *with = CMSG_FIRSTHDR(&head);
+
+	with->cmsg_level = SOL_SOCKET;
+	with->cmsg_type = SCM_RIGHTS;
+	with->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(with), &fd, sizeof(fd));
+	return sendmsg(socket, &head, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*reply) ? 0 : -errno;
+}
+
+static int send_answer(const struct serve *serve, uint64_t id, const struct serve_answer *answer)
+{
+	struct serve_reply reply = {.id = id, .size = answer->size, .status = answer->status};
+	int fd, err;
+
+	if (strlen(answer->content_type) >= sizeof(reply.content_type))
+		return -EINVAL;
+	strcpy(reply.content_type, answer->content_type);
+	fd = write_body(answer);
+	if (fd < 0)
+		return fd;
+	err = send_reply(serve->socket, &reply, fd);
+	close(fd);
+	return err;
+}
+
+int serve_answer(struct serve *serve, uint64_t id, const struct serve_answer *answer)
+{
+	static const char too_large[] = "The profile is larger than 64 MiB; choose fewer seconds or processes.\n";
+	const struct serve_answer apology = {.status = MHD_HTTP_SERVICE_UNAVAILABLE,
+					     .content_type = "text/plain; charset=utf-8",
+					     .body = too_large,
+					     .size = sizeof(too_large) - 1};
+	int err;
+
+	if (!close_request(serve, id))
+		return -ENOENT;
+	err = send_answer(serve, id, answer->size > SERVE_BODY_MAX ? &apology : answer);
+	serve->answered += !err;
+	return err ?: answer->size > SERVE_BODY_MAX ? -E2BIG : 0;
+}
+
+void serve_count(const struct serve *serve, struct serve_counts *counts)
+{
+	const struct serve_shared *shared = serve->shared;
+
+	*counts = (struct serve_counts){
+		.requests = shared->requests,
+		.answered = serve->answered,
+		.wrong = shared->wrong,
+		.denied = shared->denied,
+		.unavailable = shared->unavailable,
+		.left = shared->left,
+		.cut = shared->cut,
+		.restarts = shared->restarts,
+		.gone = serve->gone,
+	};
+}
