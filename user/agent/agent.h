@@ -9,6 +9,7 @@
 #include "archive/keeper.h"
 #include "base/error.h"
 #include "push/profile.h"
+#include "serve/serve.h"
 #include "session/session.h"
 
 #define AGENT_EPOCH_DEFAULT_S   60
@@ -38,9 +39,11 @@ struct agent_options {
 	double keep_s;      /* how long they are kept */
 	uint64_t keep_size; /* bytes of all of them */
 	struct agent_push_options push;
-	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
-	uint32_t max_stacks; /* of the session */
-	unsigned freq;       /* likewise, Hz */
+	struct serve_options serve; /* listen: NULL: nobody is served */
+	enum session_mode mode;     /* of the session */
+	double max_cpu;             /* share of a CPU that pybpf may take: beyond, the rate is lowered */
+	uint32_t max_stacks;        /* of the session */
+	unsigned freq;              /* likewise, Hz */
 	/* Called at SIGHUP, to call agent_change(); NULL: it ends the run. */
 	void (*on_hangup)(void *arg);
 	void *on_hangup_arg;
@@ -60,6 +63,7 @@ struct agent_metrics {
 		struct push_counts counts; /* of requests, dropped ones by cause */
 		uint64_t unmade;           /* values of samples for which no request could be made */
 	} push[AGENT_RECEIVERS];
+	struct serve_counts serve;
 };
 
 struct agent;

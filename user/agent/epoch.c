@@ -59,7 +59,9 @@ static int keep(const struct profile *profile, void *arg)
 	struct error error;
 
 	a->held = a->held ?: profile_new();
-	return a->held ? profile_edit_add(a->held, profile, &edit, &error) : -ENOMEM;
+	if (!a->held)
+		return -ENOMEM;
+	return profile_edit_add(a->held, profile, &edit, &error) ?: agent_add_to_pulled(a, profile);
 }
 
 /* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
@@ -86,8 +88,7 @@ int agent_hold(struct agent *a)
 	return agent_take_samples(a, true);
 }
 
-/* What became of samples since the account before. */
-static struct session_account account_since(const struct session_account *now, const struct session_account *before)
+struct session_account agent_account_since(const struct session_account *now, const struct session_account *before)
 {
 	struct session_account since = {.source = now->source, .freq = now->freq};
 
@@ -100,13 +101,12 @@ static struct session_account account_since(const struct session_account *now, c
 	return since;
 }
 
-/* Says in the profile what the epoch was. */
-static int describe(struct agent *a, const struct session_account *account, struct profile *profile)
+int agent_describe(struct agent *a, const struct session_account *account, uint64_t begin_ns, struct profile *profile)
 {
 	char start[24], weight[32];
 	int err = session_describe_epochs(a->session, account, profile);
 
-	snprintf(start, sizeof(start), "%" PRIu64, a->begin_ns);
+	snprintf(start, sizeof(start), "%" PRIu64, begin_ns);
 	err = err ?: profile_set_fact(profile, PROFILE_FACT_START, start);
 	if (a->most == 1 || err)
 		return err;
@@ -151,7 +151,7 @@ static void measure_cost(struct agent *a, const struct session_account *account)
 /* Hands the epoch on that ended at a time. account: of the session, up to now. */
 static int hand_on(struct agent *a, double end, const struct session_account *account)
 {
-	struct session_account of_epoch = account_since(account, &a->account);
+	struct session_account of_epoch = agent_account_since(account, &a->account);
 	struct agent_epoch epoch = {.begin_ns = a->begin_ns, .length_ns = (uint64_t)((end - a->begin) * 1e9)};
 	struct profile *profile = a->held ?: profile_new();
 	int err = profile ? 0 : -ENOMEM;
@@ -159,7 +159,7 @@ static int hand_on(struct agent *a, double end, const struct session_account *ac
 	a->held = NULL;
 	a->account = *account;
 	of_epoch.duration_s = a->metrics.epoch_s = end - a->begin;
-	err = err ?: describe(a, &of_epoch, profile);
+	err = err ?: agent_describe(a, &of_epoch, a->begin_ns, profile);
 	if (err)
 		log_error("cannot finish an epoch: %s", strerror(-err));
 	epoch.profile = profile;

@@ -7,6 +7,9 @@
 #include "agent/notify.h"
 #include "agent/sink.h"
 
+/* Most profiles that are made at a time for clients. */
+#define AGENT_PULLED_MAX 8
+
 struct agent {
 	struct agent_options options;
 	struct session *session;
@@ -38,6 +41,17 @@ struct agent {
 		uint64_t unmade;         /* as in struct agent_push_metrics */
 	} receivers[AGENT_RECEIVERS];
 	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
+	/* serve.c */
+	struct serve *server;
+	bool server_gone; /* and it was said */
+	struct agent_pulled {
+		uint64_t id;                    /* of the request */
+		double begin, end;              /* CLOCK_MONOTONIC seconds */
+		uint64_t begin_ns;              /* since 1970 */
+		struct profile *profile;        /* of the samples since */
+		struct session_account account; /* of the session at the begin */
+	} pulled[AGENT_PULLED_MAX];
+	size_t nr_pulled;
 };
 
 /* epoch.c */
@@ -54,6 +68,16 @@ int agent_finish(struct agent *a);
 /* Takes the samples so far into the profile of the epoch; forget: as of session_end_epoch(). Returns as agent_hold().
  */
 int agent_take_samples(struct agent *a, bool forget);
+/* Returns what became of samples between two accounts. */
+struct session_account agent_account_since(const struct session_account *now, const struct session_account *before);
+/* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
+int agent_describe(struct agent *a, const struct session_account *account, uint64_t begin_ns, struct profile *profile);
+
+/* serve.c: adds samples to the profiles that clients wait for. Returns 0 or negative errno. */
+int agent_add_to_pulled(struct agent *a, const struct profile *profile);
+
+/* metrics.c: writes the metrics as Prometheus reads them. Returns as serve_metrics_write(). */
+int agent_write_metrics(const struct agent *a, FILE *out);
 
 /* services.c */
 

@@ -50,12 +50,14 @@ struct agent_sink {
 	void (*close)(struct agent *a);
 };
 
-#define AGENT_SINKS 2
+#define AGENT_SINKS 3
 extern const struct agent_sink *const agent_sinks[AGENT_SINKS];
 
 /* files.c: the folder of epochs. */
 extern const struct agent_sink agent_files_sink;
 /* push.c: receivers that are sent to by HTTP. */
 extern const struct agent_sink agent_push_sink;
+/* serve.c: requests by HTTP. */
+extern const struct agent_sink agent_serve_sink;
 
 #endif

@@ -5,4 +5,5 @@
 const struct agent_sink *const agent_sinks[AGENT_SINKS] = {
 	&agent_files_sink,
 	&agent_push_sink,
+	&agent_serve_sink,
 };

@@ -136,7 +136,24 @@ static const struct cli_option service_options[] = {
 	{0},
 };
 
+static const struct cli_word mode_words[] = {
+	{"cpu", SESSION_CPU}, {"wall", SESSION_WALL}, {"offcpu", SESSION_OFFCPU}, {"gil", SESSION_GIL}, {0},
+};
+
+static int take_mode(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	int mode = SESSION_CPU, code = cli_option_word(option, value, &mode);
+
+	o->session.mode = (enum session_mode)mode;
+	return code;
+}
+
 static const struct cli_option sampling_options[] = {
+	{"mode", 0, "MODE",
+	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
+	 "that without the time on CPUs; gil: the time that threads wait for the GIL",
+	 .take = take_mode, .words = mode_words},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
@@ -172,6 +189,17 @@ static const struct cli_option epoch_options[] = {
 	 "bytes of all epochs together (default 2GiB); beyond, the oldest hours become one epoch each, and at last are "
 	 "removed",
 	 .take = take_keep_size},
+	{0},
+};
+
+static const struct cli_option serve_options[] = {
+	{"listen", 0, "ADDRESS:PORT|PATH",
+	 "answer requests by HTTP: /debug/pprof/profile (wall and gil with these modes), /metrics for Prometheus, "
+	 "/healthz "
+	 "and /readyz; :PORT is on 127.0.0.1, a PATH with a slash is a Unix socket",
+	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.serve.listen)},
+	{"listen-token", 0, "FILE", "clients have to send this bearer token; a file that only its owner may use",
+	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.serve.token)},
 	{0},
 };
 
@@ -239,6 +267,7 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		{NULL, cli_own_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},
 		{"Where epochs are sent", cli_agent_push_options, &o->agent.push},
+		{"Who may ask for them", serve_options, o},
 		{"Other", other_options, o},
 		{0},
 	};
@@ -322,6 +351,8 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		o->filter.all = true;
 	if (!o->agent.dir && !cli_agent_has_receiver(&o->agent.push))
 		o->agent.dir = AGENT_DIR_DEFAULT;
+	if (o->agent.serve.token && !o->agent.serve.listen)
+		return cli_usage("--listen-token is for --listen, which is missing");
 	return cli_agent_push_check(&o->agent.push) ?: cli_select_check(&o->filter, NULL);
 }
 

@@ -12,7 +12,7 @@
 #include "profile/edit.h"
 #include "session/session.h"
 
-#define CLI_AGENT_GROUPS 10
+#define CLI_AGENT_GROUPS 11
 
 struct cli_agent_options {
 	struct agent_options agent;

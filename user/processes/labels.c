@@ -49,7 +49,7 @@ struct processes_places {
 	uint32_t most;       /* number of them at which those of processes that are gone are forgotten */
 };
 
-/* So many are kept whether or not their processes are. */
+/* Places up to this number are kept, whether or not their processes are. */
 #define PLACES_KEPT 1024
 
 struct processes_places *processes_places_new(void)

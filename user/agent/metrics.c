@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the agent has done and what it costs, as rows for Prometheus. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "agent/internal.h"
+#include "push/push.h"
+#include "serve/metrics.h"
+
+#define ROWS_MAX 160
+
+struct rows {
+	struct serve_metric items[ROWS_MAX];
+	size_t count;
+};
+
+/* The row is left out when there are too many: ROWS_MAX has room for all. */
+static void add(struct rows *rows, const struct serve_metric *row)
+{
+	if (rows->count < ROWS_MAX)
+		rows->items[rows->count++] = *row;
+}
+
+static void add_plain(struct rows *rows, const char *name, enum serve_metric_type type, double value, const char *help)
+{
+	add(rows, &(struct serve_metric){.name = name, .help = help, .type = type, .value = value});
+}
+
+static void add_labelled(struct rows *rows, const char *name, double value, struct serve_label label, const char *help)
+{
+	add(rows, &(struct serve_metric){
+			  .name = name, .help = help, .type = SERVE_COUNTER, .labels = {label}, .value = value});
+}
+
+static void add_samples(struct rows *rows, const struct agent_metrics *m, const struct session_account *account)
+{
+	add_plain(rows, "pybpf_epochs_total", SERVE_COUNTER, (double)m->epochs, "Epochs that have ended.");
+	add_plain(rows, "pybpf_epochs_late_total", SERVE_COUNTER, (double)m->late_epochs,
+		  "Epochs that were more than 5 % longer than planned.");
+	add_plain(rows, "pybpf_epochs_unwritten_total", SERVE_COUNTER, (double)m->unwritten,
+		  "Epochs that found no place in the folder: their samples are not in it.");
+	add_plain(rows, "pybpf_samples_asked_total", SERVE_COUNTER, (double)m->asked,
+		  "Samples of epochs that have ended, lost ones among them.");
+	add_plain(rows, "pybpf_samples_taken_total", SERVE_COUNTER, (double)m->taken,
+		  "Samples of epochs that have ended, without those that were lost.");
+#define LOST_ROW(key, n)                                                                                               \
+	add_labelled(rows, "pybpf_samples_lost_total", (double)account->counters[PYBPF_COUNT_##n],                     \
+		     (struct serve_label){"cause", key}, "Samples that were lost.");
+#define ASKED_ROW(key, n)
+#define WITHOUT_ROW(key, n)
+#define PYTHON_ROW(key, n)
+#define OTHER_ROW(key, n)
+#define GIL_ROW(key, n)
+#define INCOMPLETE_ROW(key, n)
+#define ROW(n, class, key, text) class##_ROW(key, n)
+	PYBPF_COUNTERS(ROW)
+	add_labelled(rows, "pybpf_samples_lost_total", (double)account->unsent,
+		     (struct serve_label){"cause", "ring_buffer_full"}, NULL);
+}
+
+static void add_cost(struct rows *rows, const struct agent_metrics *m)
+{
+	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, m->cpu_s,
+		  "CPU time of pybpf and its helpers, without what serves and sends.");
+	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)m->rss_bytes,
+		  "Memory of pybpf at the end of the last epoch.");
+	add_plain(rows, "pybpf_map_memory_bytes", SERVE_GAUGE, (double)m->map_bytes,
+		  "Memory of pybpf's maps in the kernel.");
+	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, m->divisor,
+		  "The rate of samples is the one that was asked for, divided by this.");
+	add_plain(rows, "pybpf_epoch_cpu_seconds", SERVE_GAUGE, m->epoch_cpu_s, "CPU time of the last epoch.");
+	add_plain(rows, "pybpf_epoch_seconds", SERVE_GAUGE, m->epoch_s, "Length of the last epoch.");
+}
+
+static void add_files(struct rows *rows, const struct archive_keeper_counts *c)
+{
+	add_plain(rows, "pybpf_files_written_total", SERVE_COUNTER, (double)c->written, "Epochs that were written.");
+	add_plain(rows, "pybpf_files_written_bytes_total", SERVE_COUNTER, (double)c->written_bytes, "Their bytes.");
+	add_plain(rows, "pybpf_files_failed_total", SERVE_COUNTER, (double)c->failed,
+		  "Epochs that could not be written.");
+	add_plain(rows, "pybpf_files_merged_total", SERVE_COUNTER, (double)c->merged,
+		  "Times that the epochs of an hour became one.");
+	add_plain(rows, "pybpf_files_removed_total", SERVE_COUNTER, (double)c->removed, "Files that were removed.");
+	add_plain(rows, "pybpf_files", SERVE_GAUGE, (double)c->kept, "Files in the folder.");
+	add_plain(rows, "pybpf_files_bytes", SERVE_GAUGE, (double)c->size, "Bytes of all files in the folder.");
+}
+
+/* Rows of one name follow each other: a name for all receivers, then the next one. */
+static void add_push(struct rows *rows, const struct agent *a, const struct agent_metrics *m)
+{
+	static const char *const kinds[AGENT_RECEIVERS] = {
+		[PUSH_OTLP] = "otlp", [PUSH_PYROSCOPE] = "pyroscope", [PUSH_PPROF] = "pprof"};
+#define EACH_RECEIVER(n, value, text)                                                                                  \
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {                                                                 \
+		const struct push_counts *c = &m->push[i].counts;                                                      \
+                                                                                                                       \
+		if (a->options.push.urls[i])                                                                           \
+			add_labelled(rows, n, (double)(value), (struct serve_label){"receiver", kinds[i]}, text);      \
+	}
+	EACH_RECEIVER("pybpf_requests_submitted_total", c->submitted, "Requests that were to be sent.")
+	EACH_RECEIVER("pybpf_requests_sent_total", c->sent, "Requests that the receiver took.")
+	EACH_RECEIVER("pybpf_requests_sent_bytes_total", c->sent_bytes, "Their bytes.")
+	EACH_RECEIVER("pybpf_requests_retried_total", c->retried, "Attempts that failed and were repeated.")
+	EACH_RECEIVER("pybpf_profiles_rejected_total", c->rejected_profiles,
+		      "Profiles that the receiver refused, of requests that it took.")
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		for (int cause = 0; cause < PUSH_CAUSES && a->options.push.urls[i]; cause++)
+			add(rows, &(struct serve_metric){
+					  .name = "pybpf_requests_dropped_total",
+					  .help = "Requests that were lost.",
+					  .labels = {{"receiver", kinds[i]}, {"cause", push_cause_name(cause)}},
+					  .value = (double)m->push[i].counts.dropped[cause],
+				  });
+	}
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		const struct push_counts *c = &m->push[i].counts;
+
+		if (a->options.push.urls[i])
+			add(rows, &(struct serve_metric){.name = "pybpf_requests_waiting",
+							 .help = "Requests that wait, in memory or in the spool.",
+							 .type = SERVE_GAUGE,
+							 .labels = {{"receiver", kinds[i]}},
+							 .value = (double)(c->waiting + c->spooled)});
+	}
+}
+
+static void add_server(struct rows *rows, const struct serve_counts *c)
+{
+	static const char name[] = "pybpf_http_requests_total", help[] = "Requests by HTTP, by what became of them.";
+
+	add_labelled(rows, name, (double)c->answered, (struct serve_label){"outcome", "answered"}, help);
+	add_labelled(rows, name, (double)c->wrong, (struct serve_label){"outcome", "wrong"}, help);
+	add_labelled(rows, name, (double)c->denied, (struct serve_label){"outcome", "denied"}, help);
+	add_labelled(rows, name, (double)c->unavailable, (struct serve_label){"outcome", "unavailable"}, help);
+	add_labelled(rows, name, (double)c->left, (struct serve_label){"outcome", "client_left"}, help);
+	add_plain(rows, "pybpf_http_clients_cut_total", SERVE_COUNTER, (double)c->cut,
+		  "Clients that were too slow, or the oldest of too many.");
+	add_plain(rows, "pybpf_http_restarts_total", SERVE_COUNTER, (double)c->restarts,
+		  "Times that the process that serves was started again.");
+}
+
+int agent_write_metrics(const struct agent *a, FILE *out)
+{
+	struct rows rows = {.count = 0};
+	struct agent_metrics m;
+
+	agent_get_metrics(a, &m);
+	add_samples(&rows, &m, &a->account);
+	add_cost(&rows, &m);
+	if (a->options.dir)
+		add_files(&rows, &m.files);
+	add_push(&rows, a, &m);
+	add_server(&rows, &m.serve);
+	return serve_metrics_write(rows.items, rows.count, out);
+}

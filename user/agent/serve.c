@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sink that answers requests by HTTP: profiles of the next seconds, metrics, health. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/internal.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "output/output.h"
+#include "profile/edit.h"
+#include "profile/profile.h"
+
+#define TEXT_CONTENT_TYPE  "text/plain; charset=utf-8"
+#define PPROF_CONTENT_TYPE "application/octet-stream"
+/* Requests that are taken in one turn: samples wait meanwhile. */
+#define REQUESTS_PER_TURN 16
+
+static bool is_wanted(const struct agent_options *options)
+{
+	return options->serve.listen != NULL;
+}
+
+static int open_server(struct agent *a, struct error *error)
+{
+	int err = serve_start(&a->options.serve, &a->server, error);
+
+	if (!err)
+		log_info("serving profiles and metrics at %s", serve_address(a->server));
+	return err;
+}
+
+static void answer_text(struct agent *a, const struct serve_request *request, unsigned status, const char *text)
+{
+	const struct serve_answer answer = {
+		.status = status, .content_type = TEXT_CONTENT_TYPE, .body = text, .size = strlen(text)};
+
+	/* Its client may have gone. */
+	serve_answer(a->server, request->id, &answer);
+}
+
+static void answer_metrics(struct agent *a, const struct serve_request *request)
+{
+	struct serve_answer answer = {.status = 200, .content_type = SERVE_METRICS_CONTENT_TYPE};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int err = out ? agent_write_metrics(a, out) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	answer.body = text;
+	answer.size = size;
+	if (err)
+		answer_text(a, request, 500, "The metrics could not be written.\n");
+	else
+		serve_answer(a->server, request->id, &answer);
+	free(text);
+}
+
+/* Profiles */
+
+static bool is_measured(const struct agent *a, enum serve_what what)
+{
+	switch (a->options.mode) {
+	case SESSION_CPU:
+		return what == SERVE_PROFILE;
+	case SESSION_GIL:
+		return what == SERVE_GIL;
+	default:
+		return what == SERVE_WALL;
+	}
+}
+
+/* Begins a profile. Returns 0, or negative errno that ends the run, after a report. */
+static int begin_profile(struct agent *a, const struct serve_request *request)
+{
+	struct agent_pulled *pulled = &a->pulled[a->nr_pulled];
+	int err;
+
+	if (!is_measured(a, request->what)) {
+		answer_text(a, request, 404,
+			    "This agent measures something else: --mode=cpu has /debug/pprof/profile, wall and offcpu "
+			    "have /debug/pprof/wall, gil has /debug/pprof/gil.\n");
+		return 0;
+	}
+	if (a->nr_pulled == AGENT_PULLED_MAX) {
+		answer_text(a, request, 503, "Too many profiles are made at this moment; try again later.\n");
+		return 0;
+	}
+	*pulled = (struct agent_pulled){.id = request->id, .profile = profile_new()};
+	if (!pulled->profile) {
+		answer_text(a, request, 503, "Out of memory.\n");
+		return 0;
+	}
+	/* What was sampled before is not of it. */
+	err = session_count_samples(a->session, &pulled->account);
+	if (err)
+		log_error("cannot read the counters of the kernel: %s", strerror(-err));
+	err = err ?: agent_take_samples(a, false);
+	pulled->begin = clock_s(CLOCK_MONOTONIC);
+	pulled->begin_ns = clock_ns(CLOCK_REALTIME);
+	pulled->end = pulled->begin + request->seconds;
+	a->nr_pulled++;
+	return err;
+}
+
+static void remove_profile(struct agent *a, size_t i)
+{
+	profile_free(a->pulled[i].profile);
+	memmove(&a->pulled[i], &a->pulled[i + 1], (--a->nr_pulled - i) * sizeof(*a->pulled));
+}
+
+static void cancel(struct agent *a, uint64_t id)
+{
+	for (size_t i = 0; i < a->nr_pulled; i++) {
+		if (a->pulled[i].id == id) {
+			remove_profile(a, i);
+			return;
+		}
+	}
+}
+
+int agent_add_to_pulled(struct agent *a, const struct profile *profile)
+{
+	const struct profile_edit edit = {.no_account = true};
+	struct error error;
+	int err = 0;
+
+	for (size_t i = 0; i < a->nr_pulled && !err; i++)
+		err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
+	return err;
+}
+
+static int write_profile(struct agent *a, struct agent_pulled *pulled, FILE *out)
+{
+	const struct output_options options = {0};
+	struct session_account now;
+	int err = session_count_samples(a->session, &now);
+
+	if (!err) {
+		struct session_account since = agent_account_since(&now, &pulled->account);
+
+		since.duration_s = clock_s(CLOCK_MONOTONIC) - pulled->begin;
+		err = agent_describe(a, &since, pulled->begin_ns, pulled->profile);
+	}
+	return err ?: output_pprof(pulled->profile, &options, out);
+}
+
+static void answer_profile(struct agent *a, struct agent_pulled *pulled)
+{
+	const struct serve_request request = {.id = pulled->id};
+	struct serve_answer answer = {.status = 200, .content_type = PPROF_CONTENT_TYPE};
+	char *body = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&body, &size);
+	int err = out ? write_profile(a, pulled, out) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	answer.body = body;
+	answer.size = size;
+	if (err) {
+		log_warn("a profile that was asked for by HTTP could not be made: %s", strerror(-err));
+		answer_text(a, &request, 500, "The profile could not be made.\n");
+	} else {
+		serve_answer(a->server, pulled->id, &answer);
+	}
+	free(body);
+}
+
+/* Answers with the profiles that are due. Returns as begin_profile(). */
+static int end_profiles(struct agent *a)
+{
+	const double now = clock_s(CLOCK_MONOTONIC);
+	bool due = false;
+	int err;
+
+	for (size_t i = 0; i < a->nr_pulled; i++)
+		due |= a->pulled[i].end <= now;
+	if (!due)
+		return 0;
+	err = agent_take_samples(a, false);
+	for (size_t i = a->nr_pulled; i-- > 0 && !err;) {
+		if (a->pulled[i].end > now)
+			continue;
+		answer_profile(a, &a->pulled[i]);
+		remove_profile(a, i);
+	}
+	return err;
+}
+
+/* Returns as begin_profile(). */
+static int take_request(struct agent *a, const struct serve_request *request)
+{
+	if (request->cancelled) {
+		cancel(a, request->id);
+		return 0;
+	}
+	switch (request->what) {
+	case SERVE_METRICS:
+		answer_metrics(a, request);
+		return 0;
+	case SERVE_HEALTH:
+		answer_text(a, request, 200, "ok\n");
+		return 0;
+	case SERVE_READY:
+		if (a->metrics.epochs)
+			answer_text(a, request, 200, "ready\n");
+		else
+			answer_text(a, request, 503, "The first epoch has not ended yet.\n");
+		return 0;
+	default:
+		return begin_profile(a, request);
+	}
+}
+
+static int tend(struct agent *a)
+{
+	struct serve_request request;
+	int err = end_profiles(a), more = 1;
+
+	for (int i = 0; i < REQUESTS_PER_TURN && more > 0 && !err; i++) {
+		more = serve_next(a->server, &request);
+		err = more > 0 ? take_request(a, &request) : 0;
+	}
+	if (more < 0 && !a->server_gone)
+		log_error("the process that serves at %s has ended: nobody is served any more",
+			  serve_address(a->server));
+	a->server_gone |= more < 0;
+	return err;
+}
+
+static void count(const struct agent *a, struct agent_metrics *metrics)
+{
+	serve_count(a->server, &metrics->serve);
+}
+
+static void close_server(struct agent *a)
+{
+	while (a->nr_pulled)
+		remove_profile(a, a->nr_pulled - 1);
+	serve_end(&a->server);
+}
+
+const struct agent_sink agent_serve_sink = {
+	.name = "serve",
+	.is_wanted = is_wanted,
+	.open = open_server,
+	.tend = tend,
+	.count = count,
+	.close = close_server,
+};
