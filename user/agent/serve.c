@@ -12,6 +12,7 @@
 #include "output/output.h"
 #include "profile/edit.h"
 #include "profile/profile.h"
+#include "serve/metrics.h"
 
 #define TEXT_CONTENT_TYPE  "text/plain; charset=utf-8"
 #define PPROF_CONTENT_TYPE "application/octet-stream"
