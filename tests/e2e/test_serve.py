@@ -473,6 +473,9 @@ def test_garbage():
                     one.shutdown(socket.SHUT_WR)
         assert server.get("/healthz")[0] == 200
         assert server.pids[1] == pid
+        server.tell("end")
+        # Nothing of the side that answered is left, either.
+        assert server.process.wait(harness.PATIENCE) == 0
 
 
 def resident_kib(pid):

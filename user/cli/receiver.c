@@ -63,7 +63,7 @@ int cli_receiver_choose(struct cli_receiver *receiver, const char *url, const st
 		return cli_usage("-o URL: it has more than %zu characters", sizeof(receiver->url) - sizeof(OTLP_PATH));
 	memcpy(receiver->url, url, length + 1);
 	if (otlp && bare)
-		strcpy(receiver->url + (path - url), OTLP_PATH);
+		memcpy(receiver->url + (path - url), OTLP_PATH, sizeof(OTLP_PATH));
 	receiver->how.protocol = otlp ? PUSH_OTLP : ends_in(path, "/ingest") ? PUSH_PYROSCOPE : PUSH_PPROF;
 	receiver->options.url = receiver->url;
 	receiver->options.retry_s = RETRY_S;

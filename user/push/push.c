@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -214,8 +215,8 @@ static int hand_on(struct push *push, const struct push_request *request)
 	/* What the process has not taken yet counts, too: it may be stopped. */
 	if (push->handed_bytes - push->shared->taken_bytes + request->size > push->queue_max + PUSH_BODY_MAX)
 		return -EAGAIN;
-	strcpy(message.suffix, request->suffix);
-	strcpy(message.content_type, request->content_type);
+	snprintf(message.suffix, sizeof(message.suffix), "%s", request->suffix);
+	snprintf(message.content_type, sizeof(message.content_type), "%s", request->content_type);
 	fd = write_body(request);
 	if (fd < 0)
 		return fd;

@@ -19,6 +19,8 @@
 
 /* Longest wait if there is nothing to do, in s. */
 #define IDLE_S 3600.0
+/* Until memory is asked for once more, in s. */
+#define MEMORY_WAIT_S 1.0
 
 struct worker {
 	struct push_process *process;
@@ -269,8 +271,12 @@ static void begin(struct worker *w)
 		w->current = push_spool_get(w->spool);
 	if (!w->current)
 		w->current = push_queue_take(&w->queue);
-	if (!w->current)
+	if (!w->current) {
+		/* There is no memory for a body of the spool. */
+		if (w->spool->count && !w->ends)
+			w->next_try_s = now_s() + MEMORY_WAIT_S;
 		return;
+	}
 	if (w->current->first_s == 0)
 		w->current->first_s = now_s();
 	if (push_transfer_begin(&w->transfer, w->current))

@@ -154,6 +154,23 @@ struct serve_client *serve_clients_find(struct serve_clients *clients, uint64_t 
 /* Returns the earliest time until which a client may be what it is; infinity without clients. */
 double serve_clients_next_s(const struct serve_clients *clients);
 
+/* open_requests.c: the requests that wait for an answer, as the side that samples knows them. */
+struct serve_open {
+	uint64_t ids[SERVE_WAITING_MAX];
+	size_t count;
+	unsigned seconds_most;
+};
+
+/*
+ * Takes a message of SERVE_MESSAGE_REQUEST or SERVE_MESSAGE_CANCEL, which may hold anything: the process that sent it
+ * is not trusted. Returns whether *request is something to tell.
+ */
+bool serve_open_take(struct serve_open *open, const struct serve_message *message, struct serve_request *request);
+/* Forgets a request that is answered. Returns whether it was open. */
+bool serve_open_close(struct serve_open *open, uint64_t id);
+/* Forgets any request, as cancelled. Returns whether there was one. */
+bool serve_open_cancel_one(struct serve_open *open, struct serve_request *request);
+
 /* What the processes that serve begin with. */
 struct serve_process {
 	int socket; /* to the process that samples */

@@ -23,10 +23,8 @@ struct serve {
 	int socket;
 	struct serve_shared *shared;
 	char address[sizeof(((struct serve_listener *)NULL)->address)];
-	uint64_t open[SERVE_WAITING_MAX]; /* numbers of requests that were not answered */
-	size_t nr_open;
+	struct serve_open open;
 	uint64_t answered;
-	unsigned seconds_most;
 	bool crashed; /* and the open requests are being cancelled */
 	bool gone;
 	bool said_crashed;
@@ -136,7 +134,7 @@ int serve_start(const struct serve_options *options, struct serve **started, str
 		.only_local_hosts = process.listener.is_loopback && !token,
 		.seconds_most = options->seconds_most ?: SERVE_SECONDS_MOST_DEFAULT,
 	};
-	serve->seconds_most = process.rules.seconds_most;
+	serve->open.seconds_most = process.rules.seconds_most;
 	err = err ?: fork_keeper(serve, &process, error);
 	if (!err)
 		warn_of_readers(&process);
@@ -160,18 +158,6 @@ int serve_fd(const struct serve *serve)
 	return serve->socket;
 }
 
-/* Forgets an open request. Returns whether it was one. */
-static bool close_request(struct serve *serve, uint64_t id)
-{
-	for (size_t i = 0; i < serve->nr_open; i++) {
-		if (serve->open[i] == id) {
-			serve->open[i] = serve->open[--serve->nr_open];
-			return true;
-		}
-	}
-	return false;
-}
-
 static void take_crash(struct serve *serve)
 {
 	serve->crashed = true;
@@ -181,48 +167,6 @@ static void take_crash(struct serve *serve)
 	serve->said_crashed = true;
 }
 
-static bool is_request(const struct serve *serve, const struct serve_message *message)
-{
-	const bool is_profile = message->what <= SERVE_GIL;
-
-	return message->what < SERVE_WHATS && message->seconds <= serve->seconds_most &&
-	       is_profile == (message->seconds > 0) && serve->nr_open < SERVE_WAITING_MAX;
-}
-
-/* Takes a message, which may be anything. Returns whether it is something to tell. */
-static bool take_message(struct serve *serve, const struct serve_message *message, struct serve_request *request)
-{
-	*request = (struct serve_request){.id = message->id};
-	switch (message->kind) {
-	case SERVE_MESSAGE_REQUEST:
-		if (!is_request(serve, message))
-			return false;
-		serve->open[serve->nr_open++] = message->id;
-		request->what = (enum serve_what)message->what;
-		request->seconds = message->seconds;
-		return true;
-	case SERVE_MESSAGE_CANCEL:
-		request->cancelled = true;
-		return close_request(serve, message->id);
-	case SERVE_MESSAGE_CRASH:
-		take_crash(serve);
-		return false;
-	default:
-		return false;
-	}
-}
-
-/* Cancels one of the open requests of a process that has crashed. Returns whether there was one. */
-static bool cancel_one(struct serve *serve, struct serve_request *request)
-{
-	if (serve->crashed && serve->nr_open) {
-		*request = (struct serve_request){.id = serve->open[--serve->nr_open], .cancelled = true};
-		return true;
-	}
-	serve->crashed = false;
-	return false;
-}
-
 int serve_next(struct serve *serve, struct serve_request *request)
 {
 	struct serve_message message;
@@ -230,8 +174,9 @@ int serve_next(struct serve *serve, struct serve_request *request)
 
 	/* A bounded number at a time: a process that was taken over may send nonsense without end. */
 	for (int i = 0; i < 2 * SERVE_WAITING_MAX; i++) {
-		if (cancel_one(serve, request))
+		if (serve->crashed && serve_open_cancel_one(&serve->open, request))
 			return 1;
+		serve->crashed = false;
 		if (serve->gone)
 			return -EPIPE;
 		n = recv(serve->socket, &message, sizeof(message), MSG_DONTWAIT);
@@ -241,7 +186,9 @@ int serve_next(struct serve *serve, struct serve_request *request)
 			return 0;
 		if (n <= 0)
 			serve->gone = serve->crashed = true;
-		else if (n == sizeof(message) && take_message(serve, &message, request))
+		else if (n == sizeof(message) && message.kind == SERVE_MESSAGE_CRASH)
+			take_crash(serve);
+		else if (n == sizeof(message) && serve_open_take(&serve->open, &message, request))
 			return 1;
 	}
 	return 0;
@@ -314,7 +261,7 @@ int serve_answer(struct serve *serve, uint64_t id, const struct serve_answer *an
 					     .size = sizeof(too_large) - 1};
 	int err;
 
-	if (!close_request(serve, id))
+	if (!serve_open_close(&serve->open, id))
 		return -ENOENT;
 	err = send_answer(serve, id, answer->size > SERVE_BODY_MAX ? &apology : answer);
 	serve->answered += !err;

@@ -94,16 +94,19 @@ static void free_resource(struct otlp_resource *resource)
 /* Sets container.name; of "pod/container", which is what Kubernetes' containers are called, those two. */
 static void describe_container(struct otlp_resource *resource, const char *container)
 {
-	const char *slash = strchr(container, '/');
-	char *pod = slash ? strndup(container, (size_t)(slash - container)) : NULL;
+	const char *slash = strchr(container, '/'), *name = slash ? slash + 1 : container;
+	char *pod;
 
 	/* In brackets: its name was not found. */
 	if (!*container || *container == '[')
 		return;
-	otlp_resource_set(resource, OTLP_SERVICE_NAME, slash ? slash + 1 : container);
-	otlp_resource_set(resource, slash ? OTLP_K8S_CONTAINER : OTLP_CONTAINER_NAME, slash ? slash + 1 : container);
+	otlp_resource_set(resource, OTLP_SERVICE_NAME, name);
+	otlp_resource_set(resource, slash ? OTLP_K8S_CONTAINER : OTLP_CONTAINER_NAME, name);
+	if (!slash)
+		return;
+	pod = strndup(container, (size_t)(slash - container));
 	otlp_resource_set(resource, OTLP_K8S_POD, pod);
-	resource->no_memory |= slash && !pod;
+	resource->no_memory |= !pod;
 	free(pod);
 }
 
