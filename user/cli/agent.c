@@ -82,7 +82,7 @@ static void set_session(struct cli_agent_options *o)
 int cli_agent(int argc, char **argv)
 {
 	struct cli_targets targets = {0};
-	struct cli_agent_options o;
+	struct cli_agent_options o = {.verbose = 0};
 	struct running running = {.options = &o};
 	struct agent *agent = NULL;
 	struct error error;

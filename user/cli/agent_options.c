@@ -389,7 +389,7 @@ static const struct {
 int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options *agent)
 {
 	const char *wanted[NR_CHANGEABLE + 1] = {NULL}, *all[NR_CHANGEABLE + 1] = {NULL}, *changed;
-	struct cli_agent_options fresh;
+	struct cli_agent_options fresh = {.verbose = 0};
 	size_t count = 0;
 	int code = CLI_FAILED;
 
