@@ -14,6 +14,8 @@ import collector
 import formats
 import harness
 import receiver
+import test_agent
+import test_agent_push
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -115,6 +117,24 @@ def test_what_is_too_large_for_one_request(it, tmp_path):
         samples.update(entry.samples)
     assert samples == expected(document(saved), waits=False)
     assert len({entry.resource["container.name"] for entry in found}) == len(found) == 40_000
+
+
+def test_epochs_of_the_agent(it, tmp_path):
+    """All of them together are what its files have, with the service and the labels."""
+    folder, before = tmp_path / "epochs", len(it.lines())
+    arguments = ["--otlp", it.url.rsplit("/v1", 1)[0], "--label", "team=web", "--service", "shop=*shares*"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with test_agent_push.sending(folder, "-p", target.pid, *arguments) as process:
+            harness.wait_for(lambda: len(test_agent.epochs(folder)) >= 2)
+            assert not test_agent.end(process)
+    with_samples = sum(test_agent.values(test_agent.as_json(folder / name)) > 0 for name in test_agent.epochs(folder))
+    harness.wait_for(lambda: len(it.lines()) >= before + with_samples)
+    found, samples = collector.profiles(it.requests(before)), Counter()
+    for entry in found:
+        samples.update(entry.samples)
+    assert samples == expected(test_agent.as_json(folder), waits=False)
+    assert len(found) == len({entry.id for entry in found}) == with_samples
+    assert {(entry.resource["service.name"], entry.resource["team"]) for entry in found} == {("shop", "web")}
 
 
 def test_names_made_to_harm(it, tmp_path):
