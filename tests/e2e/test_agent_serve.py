@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf agent --listen: profiles of the next seconds, metrics and health, while epochs go on."""
+
+import concurrent.futures
+import contextlib
+import gzip
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+
+import harness
+from harness import cpu_s
+from test_agent import agent, as_json, end, epochs, values
+from test_agent_push import of, pprof_total
+
+DURATION_NS = 10  # Profile.duration_nanos
+SECRET = "0123456789abcdef" * 4
+
+
+@contextlib.contextmanager
+def served(folder, *args):
+    """An agent that listens, and the function that asks it: gives the status and the body of an answer."""
+    with agent(folder, "--listen", ":0", "-v", *args) as process:
+        address = None
+        while not address:
+            line = process.stderr.readline()
+            assert line, "it ended before it listened"
+            address = re.search(r"serving profiles and metrics at (http://127\.0\.0\.1:\d+)", line)
+
+        def ask(path, **headers):
+            request = urllib.request.Request(address.group(1) + path, headers=headers)
+            try:
+                with urllib.request.urlopen(request, timeout=harness.PATIENCE) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as refused:
+                return refused.code, refused.read()
+
+        yield process, ask
+
+
+def metrics(ask):
+    status, body = ask("/metrics")
+    assert status == 200
+    return {name: float(value) for name, value in re.findall(r"^(\w+(?:{.*})?) (\S+)$", body.decode(), re.MULTILINE)}
+
+
+def test_profiles_beside_epochs(tmp_path):
+    """Two clients at a time have the samples of their seconds; the epochs lose none of them, and have none twice."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as (process, ask):
+            with concurrent.futures.ThreadPoolExecutor(2) as clients:
+                before = cpu_s(target.pid)
+                asked = [clients.submit(ask, "/debug/pprof/profile?seconds=%d" % seconds) for seconds in (1, 2)]
+                answers = [one.result() for one in asked]
+                used = cpu_s(target.pid) - before
+            status, text = ask("/debug/pprof/wall?seconds=1")
+            assert status == 404 and b"This agent measures something else" in text
+            now = metrics(ask)
+            end(process)
+    assert [status for status, _ in answers] == [200, 200]
+    taken = [pprof_total(body) for _, body in answers]
+    assert 0 < taken[0] < taken[1] <= 499 * used * 1.2
+    everything = as_json(folder)
+    assert taken[1] < values(everything) == sum(values(as_json(folder / name)) for name in epochs(folder))
+    assert now["pybpf_samples_taken_total"] <= values(everything) and now["pybpf_epochs_total"] >= 1
+    assert now['pybpf_http_requests_total{outcome="answered"}'] == 3
+
+
+def test_health_and_readiness(tmp_path):
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s") as (process, ask):
+            assert ask("/healthz") == (200, b"ok\n")
+            harness.wait_for(lambda: ask("/readyz") == (200, b"ready\n"))
+            assert metrics(ask)["pybpf_epochs_total"] >= 1
+            end(process)
+
+
+@pytest.mark.parametrize("mode", ["wall", "gil"])
+def test_modes_have_profiles_of_their_own(tmp_path, mode):
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--mode", mode, "--epoch", "5s") as (process, ask):
+            status, body = ask("/debug/pprof/%s?seconds=1" % mode)
+            assert status == 200 and next(of(gzip.decompress(body), DURATION_NS)) >= 900_000_000
+            assert ask("/debug/pprof/profile?seconds=1")[0] == 404
+            end(process)
+    assert as_json(tmp_path / "epochs")["measure"]["name"] == mode
+
+
+def test_a_token(tmp_path):
+    secret = tmp_path / "token"
+    secret.write_text(SECRET + "\n", encoding="ascii")
+    secret.chmod(0o600)
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--listen-token", secret) as (process, ask):
+            assert ask("/metrics")[0] == 401
+            assert ask("/metrics", Authorization="Bearer " + SECRET)[0] == 200
+            end(process)
+    run = harness.pybpf("agent", "--listen-token", secret)
+    assert run.code == 2 and "--listen-token is for --listen, which is missing" in run.err
