@@ -53,6 +53,11 @@ class Server:
         self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
         self.process.stdin.flush()
 
+    def answer_all(self):
+        """From now on; what the driver has said before was read."""
+        self.tell("auto")
+        assert self.told() == {"auto": True}
+
     def counts(self):
         """The counts as they are now; what the driver said before is skipped."""
         self.tell("count")
@@ -133,7 +138,7 @@ ANSWERS = [
 
 
 def test_requests_are_handed_on_and_answered(server):
-    server.tell("auto")
+    server.answer_all()
     for path, what, seconds in ANSWERS:
         code, headers, body = server.get(path)
         asked, answered = server.told(), server.told()
@@ -180,7 +185,7 @@ def test_head_takes_no_profile(server):
     code, headers, body = server.get("/debug/pprof/profile?seconds=100", "HEAD")
     assert code == 200 and headers["Content-Type"] == "application/octet-stream" and body == b""
     assert "Content-Length" not in headers
-    server.tell("auto")
+    server.answer_all()
     code, headers, body = server.get("/metrics", "HEAD")
     assert code == 200 and int(headers["Content-Length"]) > 100 and body == b""
     assert server.told()["what"] == "metrics"
@@ -191,7 +196,7 @@ def test_addresses(address):
     with serving(address) as server:
         want = {"[::1]:0": "http://[::1]:", "127.1.2.3:0": "http://127.1.2.3:"}.get(address, "http://127.0.0.1:")
         assert server.address.startswith(want) and not server.address.endswith(":0")
-        server.tell("auto")
+        server.answer_all()
         assert server.get("/healthz")[0] == 200
 
 
@@ -231,7 +236,7 @@ def test_unix_socket(place):
         with serving(path, *option) as server:
             assert server.address == "unix:%s" % path
             assert path.stat().st_mode & 0o777 == mode
-            server.tell("auto")
+            server.answer_all()
             assert server.get("/metrics", Host="any.example")[0] == 200
             assert "another program does" in refused(path)
             server.tell("end")
@@ -246,7 +251,7 @@ def token_file(place, text, mode=0o600):
 
 def test_token(place):
     with serving("127.0.0.1:0", token_file(place, TOKEN + "\nremark\n")) as server:
-        server.tell("auto")
+        server.answer_all()
         for sent in (None, "", TOKEN, "Bearer", "Bearer ", "Bearer x", "Basic " + TOKEN, "Bearer " + TOKEN[:-1], "Bearer %sx" % TOKEN, "Bearer " + 2 * TOKEN):
             code, headers, body = server.get("/metrics", **({} if sent is None else {"Authorization": sent}))
             assert code == 401 and headers["WWW-Authenticate"] == "Bearer" and body.count(b"\n") == 1
@@ -269,7 +274,7 @@ def test_tokens_that_are_refused(place):
 
 def test_a_page_in_a_browser_is_kept_out(server):
     """A name of its owner's may lead to this machine."""
-    server.tell("auto")
+    server.answer_all()
     for host in ("page.example", "page.example:6060", "127.0.0.1.page.example", "[::1", "1", "", "[localhost", 300 * "h"):
         assert server.get("/healthz", Host=host)[0] in (403, 400), host
     for host in ("127.0.0.1", "127.0.0.1:6060", "localhost:6060", "LocalHost", "[::1]:6060"):
@@ -304,7 +309,7 @@ def test_a_killed_server_is_started_again():
             waiting.getresponse()
         waiting.close()
         assert server.told() == {"cancelled": lost}
-        server.tell("auto")
+        server.answer_all()
         assert server.get("/healthz")[0] == 200
         assert server.told()["id"] > lost
         counts = server.counts()
@@ -389,7 +394,7 @@ def test_slow_clients_keep_nobody_out(server):
     for one in idle:
         with contextlib.suppress(OSError):
             one.sendall(b"GET /healthz HTTP/1.1\r\n")
-    server.tell("auto")
+    server.answer_all()
     assert server.get("/healthz")[0] == 200
     server.tell("answer", asked, 5)
     assert patient.getresponse().read() == b"xxxxx"
@@ -422,7 +427,7 @@ def test_too_much_for_slow_readers(server):
         assert server.told()["error"] == 0
     codes = [one.getresponse().status for one in slow]
     assert sorted(codes) == [200, 200, 503]
-    server.tell("auto")
+    server.answer_all()
     assert server.get("/healthz")[0] == 200
     for one in slow:
         one.close()
@@ -431,7 +436,7 @@ def test_too_much_for_slow_readers(server):
 
 
 def test_bodies_and_large_headers_are_refused(server):
-    server.tell("auto")
+    server.answer_all()
     with contextlib.closing(server.raw()) as one:
         one.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n" + 1000 * b"b")
         with contextlib.suppress(ConnectionError):
@@ -462,7 +467,7 @@ def test_garbage():
     words = [b"GET ", b"/metrics", b"/debug/pprof/profile?seconds=", b" HTTP/1.1\r\n", b"Host: 127.0.0.1\r\n", b"\r\n\r\n", b"Content-Length: -1\r\n",
              b"Transfer-Encoding: chunked\r\n\r\n", b"ffffffff\r\n", b"Connection: keep-alive\r\n", b"\0", b"%00", b"?&=&seconds", b"Authorization: Bearer "]
     with serving("127.0.0.1:0", driver="serve-driver-san", confine=False) as server:
-        server.tell("auto")
+        server.answer_all()
         threading.Thread(target=lambda: [None for _ in server.process.stdout], daemon=True).start()
         pid = server.pids[1]
         for i in range(3000):
@@ -471,7 +476,8 @@ def test_garbage():
                 one.sendall(b"".join([b"GET /healthz HTTP/1.1\r\n"] * (i % 2) + parts))
                 if rng.random() < 0.5:
                     one.shutdown(socket.SHUT_WR)
-        assert server.get("/healthz")[0] == 200
+        # Requests of clients that have left may still fill its places.
+        harness.wait_for(lambda: server.get("/healthz")[0] == 200)
         assert server.pids[1] == pid
         server.tell("end")
         # Nothing of the side that answered is left, either.
@@ -484,7 +490,7 @@ def resident_kib(pid):
 
 def test_memory_is_flat(server):
     """The memory of the process that serves, over thousands of requests that were answered, refused and left."""
-    server.tell("auto")
+    server.answer_all()
     threading.Thread(target=lambda: [None for _ in server.process.stdout], daemon=True).start()
     pid = server.pids[1]
 
@@ -504,7 +510,7 @@ def test_memory_is_flat(server):
 def test_go_tool_pprof(server, tmp_path):
     if not shutil.which("go"):
         pytest.skip("go is not installed; tools/install-deps --test installs it")
-    server.tell("auto")
+    server.answer_all()
     argv = ["go", "tool", "pprof", "-seconds", "2", "-top", server.address + "/debug/pprof/wall"]
     done = subprocess.run(argv, capture_output=True, env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}, timeout=harness.PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
@@ -518,7 +524,7 @@ def test_promtool(server):
     """Debian's, with its own rules for names."""
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed; tools/install-deps --test installs it")
-    server.tell("auto")
+    server.answer_all()
     _, _, body = server.get("/metrics")
     done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=harness.PATIENCE)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
@@ -557,7 +563,7 @@ def test_prometheus(place, tmp_path):
         pytest.skip("prometheus is not installed; tools/install-deps --test installs it")
     port = free_port()
     with serving("127.0.0.1:0", token_file(place, TOKEN)) as server:
-        server.tell("auto")
+        server.answer_all()
         (tmp_path / "config").write_text(PROMETHEUS % (place / "token", server.address[7:]))
         argv = ["prometheus", "--config.file=%s" % (tmp_path / "config"), "--storage.tsdb.path=%s" % (tmp_path / "data"), "--web.listen-address=127.0.0.1:%d" % port]
         with harness.started(harness.tied(argv), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
@@ -570,7 +576,7 @@ def test_curl(place):
     """As docs/serving.md has it."""
     curl = shutil.which("curl") or pytest.skip("there is no curl")
     with serving(place / "socket", token_file(place, TOKEN)) as server:
-        server.tell("auto")
+        server.answer_all()
         argv = [curl, "-sS", "--fail-with-body", "--unix-socket", place / "socket", "-H", "Authorization: Bearer " + TOKEN]
         done = subprocess.run([*argv, "http://pybpf/debug/pprof/profile?seconds=5"], capture_output=True, timeout=harness.PATIENCE)
         assert done.returncode == 0 and b"app.py" in gzip.decompress(done.stdout)

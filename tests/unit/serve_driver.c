@@ -2,7 +2,7 @@
 /*
  * Starts the process that serves, prints what it asks for, a line of JSON each, and does what stdin tells, a line each:
  *
- *	auto              answers all requests from now on
+ *	auto              answers all requests from now on, and says so
  *	answer ID SIZE    answers one with that many bytes
  *	count             prints the counts
  *	end               ends
@@ -120,6 +120,7 @@ static bool obey(const char *line)
 		free(body);
 	} else if (strcmp(line, "auto\n") == 0) {
 		answers_all = true;
+		puts("{\"auto\": true}");
 	} else if (strcmp(line, "count\n") == 0) {
 		print_counts();
 	} else {
