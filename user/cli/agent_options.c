@@ -238,11 +238,11 @@ static const struct cli_option other_options[] = {
 };
 
 static const struct cli_example examples[] = {
-	{"sudo pybpf agent",
-	 "every Python process of the machine, until it is ended; profiles go to " AGENT_DIR_DEFAULT},
-	{"sudo pybpf agent --container 'shop*' --epoch 5m", "those of some containers, a profile for each 5 minutes"},
-	{"sudo pybpf agent --dir /srv/profiles --keep 30d --keep-size 10GiB", "other places and limits"},
-	{"sudo pybpf agent --otlp http://collector:4318 --label team=web", "to an OpenTelemetry Collector"},
+	{"sudo pybpf agent", "every Python process; profiles go to " AGENT_DIR_DEFAULT},
+	{"sudo pybpf agent --container 'shop*'", "those of some containers"},
+	{"sudo pybpf agent --dir /srv/pybpf --keep 30d", "another folder, and for longer"},
+	{"sudo pybpf agent --otlp http://otel:4318", "to an OpenTelemetry Collector"},
+	{"sudo pybpf agent --listen :6060", "profiles and metrics by HTTP"},
 	{0},
 };
 
