@@ -200,6 +200,25 @@ static int look_at(struct agent *a, size_t i)
 	return now.gone ? -EPIPE : 0;
 }
 
+/* Says why no request could be made. */
+static const char *why_unmade(int err)
+{
+	if (err == -ETIME)
+		return "making the requests took too much CPU time; choose longer epochs";
+	if (err == -E2BIG)
+		return "the name with its labels is too long, or the profile is too large";
+	return strerror(-err);
+}
+
+static void tell_unmade(const struct agent *a, size_t i, const struct profile *epoch, uint64_t left, int err)
+{
+	const struct profile_measure measure = profile_get_measure(epoch);
+	const bool is_time = strcmp(measure.unit, PROFILE_UNIT_TIME) == 0;
+
+	log_error("%" PRIu64 " of an epoch's %" PRIu64 " %s cannot be sent to %.*s: %s", left, profile_total(epoch),
+		  is_time ? measure.unit : measure.name, SHOWN(a, i), why_unmade(err));
+}
+
 static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 {
 	double budget_s = (double)epoch->length_ns / 1e9 * BUDGET_SHARE;
@@ -213,9 +232,7 @@ static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 	/* Those that were made for a process that is gone are counted as requests. */
 	if (err && err != -EPIPE) {
 		a->receivers[i].unmade += left;
-		log_error("%" PRIu64 " of an epoch's %" PRIu64 " samples cannot be sent to %.*s: %s", left,
-			  profile_total(epoch->profile), SHOWN(a, i),
-			  err == -ETIME ? "making the requests took too much CPU time" : strerror(-err));
+		tell_unmade(a, i, epoch->profile, left, err);
 	}
 	return look_at(a, i);
 }

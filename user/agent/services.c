@@ -40,6 +40,16 @@ static uint64_t choose(struct split *s, uint32_t first)
 	return total;
 }
 
+/* Returns the sum of the values that were not handed over yet. */
+static uint64_t sum_totals(const struct split *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < profile_process_count(s->profile); i++)
+		sum += s->totals[i];
+	return sum;
+}
+
 static int copy_fact(struct profile *to, const struct profile *from, const char *key)
 {
 	const char *value = profile_find_fact(from, key);
@@ -100,15 +110,18 @@ int agent_each_service(const struct profile *p, int (*take)(void *arg, const str
 	}
 	add_totals(&s);
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t total = s.totals[i] ? choose(&s, i) : 0;
-		int failed = 0;
+		uint64_t total;
+		int failed;
 
-		if (!total)
+		if (!s.totals[i])
 			continue;
-		if (goes_on(arg))
-			failed = hand_over(&s, i, take, arg);
-		else
-			failed = -ETIME;
+		if (!goes_on(arg)) {
+			*left += sum_totals(&s);
+			err = err ?: -ETIME;
+			break;
+		}
+		total = choose(&s, i);
+		failed = hand_over(&s, i, take, arg);
 		*left += failed ? total : 0;
 		err = err ?: failed;
 	}
