@@ -215,7 +215,15 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 
 static const struct agent_sink sink = {.name = "played", .is_wanted = is_wanted, .take = take};
 
-const struct agent_sink *const agent_sinks[AGENT_SINKS] = {&sink};
+static bool is_never_wanted(const struct agent_options *options)
+{
+	(void)options;
+	return false;
+}
+
+static const struct agent_sink unused_sink = {.name = "unused", .is_wanted = is_never_wanted};
+
+const struct agent_sink *const agent_sinks[AGENT_SINKS] = {&sink, [1 ... AGENT_SINKS - 1] = &unused_sink};
 
 static unsigned warnings;
 
