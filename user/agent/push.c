@@ -242,8 +242,8 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	int err = 0;
 
 	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
-		if (a->receivers[i].push)
-			err = take_one(a, i, epoch) ?: err;
+		if (a->receivers[i].push && take_one(a, i, epoch))
+			err = -EPIPE;
 	}
 	return err;
 }
