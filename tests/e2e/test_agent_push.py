@@ -10,8 +10,6 @@ import subprocess
 import urllib.parse
 from pathlib import Path
 
-import pytest
-
 import harness
 from harness import pybpf
 from receiver import Answer, receiving
