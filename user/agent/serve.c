@@ -63,28 +63,14 @@ static void answer_metrics(struct agent *a, const struct serve_request *request)
 
 /* Profiles */
 
-static bool is_measured(const struct agent *a, enum serve_what what)
-{
-	switch (a->options.mode) {
-	case SESSION_CPU:
-		return what == SERVE_PROFILE;
-	case SESSION_GIL:
-		return what == SERVE_GIL;
-	default:
-		return what == SERVE_WALL;
-	}
-}
-
 /* Begins a profile. Returns 0, or negative errno that ends the run, after a report. */
 static int begin_profile(struct agent *a, const struct serve_request *request)
 {
 	struct agent_pulled *pulled = &a->pulled[a->nr_pulled];
 	int err;
 
-	if (!is_measured(a, request->what)) {
-		answer_text(a, request, 404,
-			    "This agent measures something else: --mode=cpu has /debug/pprof/profile, wall and offcpu "
-			    "have /debug/pprof/wall, gil has /debug/pprof/gil.\n");
+	if (request->what != SERVE_PROFILE) {
+		answer_text(a, request, 404, "This agent measures CPU time only: ask for /debug/pprof/profile.\n");
 		return 0;
 	}
 	if (a->nr_pulled == AGENT_PULLED_MAX) {

@@ -76,7 +76,6 @@ static void set_session(struct cli_agent_options *o)
 	o->session.follow = o->filter.children;
 	o->agent.max_stacks = o->session.max_stacks;
 	o->agent.freq = o->session.freq;
-	o->agent.mode = o->session.mode;
 }
 
 int cli_agent(int argc, char **argv)
