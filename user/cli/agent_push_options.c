@@ -61,7 +61,7 @@ static int take_label(const struct cli_option *option, const char *value, void *
 {
 	struct agent_push_options *o = target;
 	const char *equals = strchr(value, '=');
-	char *key;
+	struct push_label *label;
 
 	if (!equals || equals == value || !equals[1])
 		return cli_usage("%s %s: not a label; it takes NAME=VALUE, such as team=web",
@@ -69,12 +69,14 @@ static int take_label(const struct cli_option *option, const char *value, void *
 	if (o->nr_labels == AGENT_LABELS_MAX)
 		return cli_usage("%s %s: there are %d labels already, and no more", cli_option_spelling(option), value,
 				 AGENT_LABELS_MAX);
-	key = strndup(value, (size_t)(equals - value));
-	if (!key) {
+	label = &o->labels[o->nr_labels];
+	label->key = strndup(value, (size_t)(equals - value));
+	if (!label->key) {
 		log_error("cannot keep the options: out of memory");
 		return CLI_FAILED;
 	}
-	o->labels[o->nr_labels++] = (struct push_label){key, equals + 1};
+	label->value = equals + 1;
+	o->nr_labels++;
 	return 0;
 }
 
