@@ -73,7 +73,7 @@ def test_no_saved_profile(spin, tmp_path):
 def test_no_file_to_read(tmp_path):
     out = ["-o", tmp_path / "out.folded"]
     assert "No such file" in refused(tmp_path, tmp_path / "nowhere.pybpf", *out)
-    assert "Is a directory" in refused(tmp_path, tmp_path, *out)
+    assert "has no epochs" in refused(tmp_path, tmp_path, *out)
     assert "no saved profile" in refused(tmp_path, "/dev/zero", *out)
     assert "give a saved profile" in refused(tmp_path, *out, code=2)
 
