@@ -64,7 +64,7 @@ def test_version(root):
     first, *libraries, last = run(root, "version", "-v").stdout.splitlines()
     assert first == "pybpf %s (static)" % harness.pybpf("version").out.split()[1]
     assert last == "  libiberty  linked in"
-    assert len(libraries) == 7 and all(re.search(r"  \S+ +\d[\w.]*, linked in$", line) for line in libraries), libraries
+    assert len(libraries) == 8 and all(re.search(r"  \S+ +\d[\w.]*, linked in$", line) for line in libraries), libraries
 
 
 def test_samples(root, busy):
