@@ -82,7 +82,7 @@ static const struct rule rules[] = {
 	 */
 	{SYS_openat, S | L | H | N, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
 	{SYS_close, ANY, 0, 0, 0},
-	{SYS_newfstatat, ANY, 0, 0, 0},
+	{SYS_newfstatat, S | L | R | K | E | H | N, 0, 0, 0},
 	{SYS_fstat, ANY, 0, 0, 0},
 	{SYS_statx, S | L | H | N, 0, 0, 0},
 	{SYS_statfs, S | L | H, 0, 0, 0},
