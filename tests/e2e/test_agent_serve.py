@@ -3,14 +3,16 @@
 
 import concurrent.futures
 import contextlib
+import os
 import re
+import signal
 import urllib.error
 import urllib.request
 
 import harness
 from harness import cpu_s
 from test_agent import agent, as_json, end, epochs, values
-from test_agent_push import pprof_total
+from test_agent_push import pprof_total, process_names
 
 SECRET = "0123456789abcdef" * 4
 
@@ -72,6 +74,19 @@ def test_health_and_readiness(tmp_path):
             harness.wait_for(lambda: ask("/readyz") == (200, b"ready\n"))
             assert metrics(ask)["pybpf_epochs_total"] >= 1
             end(process)
+
+
+def test_without_what_serves_it_ends(tmp_path):
+    """So that a service manager starts it again; what was sampled is written."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(folder, "-p", target.pid) as (process, ask):
+            assert ask("/healthz")[0] == 200
+            keeper = [pid for pid, name in process_names(process.pid).items() if name == "pybpf-server"]
+            os.kill(keeper[0], signal.SIGKILL)
+            err = process.communicate(timeout=harness.PATIENCE)[1]
+            assert process.returncode == 1 and "has ended: nobody is served any more" in err, err
+    assert len(epochs(folder)) == 1
 
 
 def test_a_token(tmp_path):

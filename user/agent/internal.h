@@ -43,7 +43,6 @@ struct agent {
 	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
 	/* serve.c */
 	struct serve *server;
-	bool server_gone; /* and it was said */
 	struct agent_pulled {
 		uint64_t id;                    /* of the request */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */

@@ -213,11 +213,10 @@ static int tend(struct agent *a)
 		more = serve_next(a->server, &request);
 		err = more > 0 ? take_request(a, &request) : 0;
 	}
-	if (more < 0 && !a->server_gone)
-		log_error("the process that serves at %s has ended: nobody is served any more",
-			  serve_address(a->server));
-	a->server_gone |= more < 0;
-	return err;
+	if (more >= 0 || err)
+		return err;
+	log_error("the process that serves at %s has ended: nobody is served any more", serve_address(a->server));
+	return more;
 }
 
 static void count(const struct agent *a, struct agent_metrics *metrics)
