@@ -120,7 +120,9 @@ def test_gunicorn_whose_workers_are_replaced(tmp_path):
     with serving(argv, port, tmp_path) as (place, _):
         before = place.cpu_s()
         with sampling("--cgroup", place.path) as run:
-            load(port)
+            answered = 0
+            while answered < 5 * 60:
+                answered += load(port)
             cpu_s = place.cpu_s() - before
     check_service(run, cpu_s, 4)  # one of them after another has ended
     assert {root.name for root, _ in by_process(run).values()} == {"gunicorn"}
@@ -216,10 +218,10 @@ def test_whose_code_a_program_in_a_bin_folder_is(how, tmp_path):
         "bin/serve": ";<module> (serve:4)",
         "with a function": ";<module> (serve:6);begin (serve:4)",
     }[how]
-    # A stack may have been read in part, while the program went on.
-    whole = [stack for stack in own_stacks(server.pid, saved) if "[incomplete]" not in stack]
-    names = {stack.split(";", 1)[1].rsplit(";", 1)[0] for stack in whole}
-    assert {";" + name for name in names} == {module + ";<module> (endless.py:7)"}, names
+    # A stack may have been read in part, while the program went on: without its end, or without a function's file.
+    stacks = [stack.split(";")[1:-1] for stack in own_stacks(server.pid, saved)]
+    whole = {";".join(stack) for stack in stacks if all("(" in frame for frame in stack)}
+    assert {";" + stack for stack in whole} == {module + ";<module> (endless.py:7)"}, stacks
 
 
 LATE = r"""
