@@ -22,7 +22,7 @@ PACKAGES = (
     "playwright-core@1.65.1",  # drives the system's Chromium
     "axe-core@4.14.1",  # faults of a page for who does not see it, or has no mouse
 )
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 
 
 class Missing(Exception):

@@ -9,9 +9,9 @@ import threading
 
 import node_peers
 
-# One Chromium for all pages of a file of tests: its start takes a second. Each page has a context of its own (nothing is kept
-# from one to the next). An order is a line; what it says is a line, too. What a test does there is an async function of the
-# page, the context and an argument. What the page asks for or complains about is told beside its result.
+# One Chromium for all pages of a process of tests: its start takes a second. Each page has a context of its own (nothing
+# is kept from one to the next). An order is a line; what it says is a line, too. What a test does there is an async
+# function of the page, the context and an argument. What the page asks for or complains about is told beside its result.
 SCRIPT = r"""
 const { chromium } = require("playwright-core");
 
@@ -61,7 +61,7 @@ class Browser:
             [node_peers.program("node"), "-e", SCRIPT, "--", node_peers.chromium()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "NODE_PATH": str(node_peers.node_modules())},
+            env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "NODE_PATH": str(node_peers.node_modules())},
             start_new_session=True,
             text=True,
         )
@@ -98,7 +98,7 @@ def started():
 
 
 def end():
-    """After a file of tests (conftest.py)."""
+    """After all tests (conftest.py)."""
     if Browser.started:
         Browser.started.end()
         Browser.started = None

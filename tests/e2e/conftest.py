@@ -25,6 +25,10 @@ def pytest_sessionstart():
     pythons.copy_targets()
 
 
+def pytest_sessionfinish():
+    browser.end()
+
+
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.section("Pythons")
     names = tiers.used(os.environ.get("PYBPF_TIER"), os.environ.get("PYBPF_PYTHONS"))
@@ -75,7 +79,6 @@ def nothing_goes_on(request):
     name, value = "PYBPF_TESTS_OF", "%s-%d" % (request.module.__name__, os.getpid())
     os.environ[name] = value
     yield
-    browser.end()
     del os.environ[name]
     mark = ("%s=%s" % (name, value)).encode()
     end = time.monotonic() + 5
