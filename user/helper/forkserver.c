@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and stops the process that makes helpers, and asks it for helpers. */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "helper/internal.h"
 #include "base/clock.h"
+#include "child/child.h"
+#include "child/message.h"
+#include "helper/internal.h"
 
 static struct {
 	pid_t pid;
@@ -45,8 +45,7 @@ int helper_forkserver_start(const struct helper_services *services, void *state)
 		return -errno;
 	}
 	if (forkserver.pid == 0) {
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != self)
-			_exit(0);
+		child_tie(self);
 		close(ends[0]);
 		helper_forkserver_main(ends[1], forkserver.notes, services, state);
 	}
@@ -74,32 +73,19 @@ void helper_forkserver_stop(void)
 	munmap(forkserver.notes, sizeof(*forkserver.notes));
 }
 
-/* Receives the two descriptors that the forkserver sends with one byte. */
+/* Receives the two descriptors that the forkserver sends with one byte. Returns 0 or negative errno. */
 static int receive_fds(int fds[2])
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control;
 	char byte;
-	struct iovec bytes = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr message = {.msg_iov = &bytes,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	const struct cmsghdr *rights;
-	ssize_t n;
+	ssize_t n = child_receive(forkserver.fd, &byte, 1, fds, 2, 0);
 
-	do {
-		n = recvmsg(forkserver.fd, &message, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	rights = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (n != 1)
-		return n < 0 ? -errno : -ECONNRESET;
-	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(2 * sizeof(int)))
-		return -EAGAIN;
-	memcpy(fds, CMSG_DATA(rights), 2 * sizeof(int));
-	return 0;
+		return n < 0 ? (int)n : -ECONNRESET;
+	if (fds[1] >= 0)
+		return 0;
+	if (fds[0] >= 0)
+		close(fds[0]);
+	return -EAGAIN;
 }
 
 int helper_forkserver_get_process(int fds[2], unsigned *slot)

@@ -14,8 +14,10 @@
 
 #include "base/activity.h"
 #include "base/clock.h"
-#include "helper/internal.h"
 #include "base/log.h"
+#include "child/child.h"
+#include "child/message.h"
+#include "helper/internal.h"
 #include "rights/priority.h"
 #include "rights/rights.h"
 
@@ -88,23 +90,15 @@ static uint64_t address_space(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void set_limit(int what, uint64_t value)
-{
-	const struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
-
-	/* Lowering a limit is always allowed; a hard limit that is lower already stays. */
-	setrlimit(what, &limit);
-}
-
 static void set_limits(void)
 {
 	if (!SHADOWED)
-		set_limit(RLIMIT_AS, address_space() + MEMORY_MAX);
-	set_limit(RLIMIT_NOFILE, FILES_MAX);
-	set_limit(RLIMIT_FSIZE, 0);
-	set_limit(RLIMIT_CORE, 0);
-	set_limit(RLIMIT_NPROC, 0);
-	set_limit(RLIMIT_CPU, 2 * HELPER_CPU_S);
+		child_limit(RLIMIT_AS, address_space() + MEMORY_MAX);
+	child_limit(RLIMIT_NOFILE, FILES_MAX);
+	child_limit(RLIMIT_FSIZE, 0);
+	child_limit(RLIMIT_CORE, 0);
+	child_limit(RLIMIT_NPROC, 0);
+	child_limit(RLIMIT_CPU, 2 * HELPER_CPU_S);
 }
 
 static int kept = -1;
@@ -115,39 +109,25 @@ void helper_keep_open(int fd)
 }
 
 /*
- * Closes everything but the standard streams, fd and what helpers read by: a helper that waits for a file server in
- * user space cannot even be killed before that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads
- * pybpf's output waits for its last writer.
+ * Keeps fd and what helpers read by: a helper that waits for a file server in user space cannot even be killed before
+ * that server is (request_wait_answer(), fs/fuse/dev.c), and whoever reads pybpf's output waits for its last writer.
  */
 static void keep_only(int fd)
 {
-	int last = fd > kept ? fd : kept;
+	int fds[] = {fd, kept};
 
-	for (int i = STDERR_FILENO + 1; i < last; i++) {
-		if (i != fd && i != kept)
-			close(i);
-	}
-	if (close_range((unsigned)last + 1, ~0u, 0))
+	if (rights_keep_descriptors(fds, sizeof(fds) / sizeof(*fds)))
 		_exit(1);
 }
 
 /*
- * Lets go of what pybpf was started with: its streams, too, and its folder. Helpers inherit what stands in for the
- * streams, since their forkserver may not open files for writing any more. A container may have no /dev/null: reads and
- * writes of a descriptor that is only a path fail, so nothing gets into another file, either.
+ * Helpers inherit what is in place of the streams, since their forkserver may not open files for writing any more.
  */
 static void detach(int fd)
 {
-	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fds[] = {fd, kept};
 
-	if (none < 0)
-		none = open("/", O_PATH | O_CLOEXEC);
-	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
-		if (dup2(none, i) < 0)
-			_exit(1);
-	}
-	keep_only(fd);
-	if (chdir("/"))
+	if (child_let_go(STDERR_FILENO, fds, sizeof(fds) / sizeof(*fds)))
 		_exit(1);
 }
 
@@ -232,30 +212,8 @@ static pid_t forkserver;
 
 void helper_tie_to_forkserver(void)
 {
-	/* The forkserver may have ended before prctl() took effect. */
-	if (forkserver && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != forkserver))
-		_exit(0);
-}
-
-/* Sends both descriptors with one byte. Returns 0 or negative errno. */
-static int send_fds(int over, const int fds[2])
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-	} control = {.bytes = ""};
-	struct iovec byte = {.iov_base = "", .iov_len = 1};
-	struct msghdr message = {.msg_iov = &byte,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-
-	rights->cmsg_level = SOL_SOCKET;
-	rights->cmsg_type = SCM_RIGHTS;
-	rights->cmsg_len = CMSG_LEN(2 * sizeof(int));
-	memcpy(CMSG_DATA(rights), fds, 2 * sizeof(int));
-	return sendmsg(over, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+	if (forkserver)
+		child_tie(forkserver);
 }
 
 static int make_helper(int fd, char *note, const struct helper_services *services, void *state)
@@ -278,7 +236,7 @@ static int make_helper(int fd, char *note, const struct helper_services *service
 	close(ends[1]);
 	fds[0] = ends[0];
 	fds[1] = child < 0 ? -1 : (int)syscall(SYS_pidfd_open, child, 0);
-	err = fds[1] < 0 ? -errno : send_fds(fd, fds);
+	err = fds[1] < 0 ? -errno : child_send(fd, "", 1, fds, 2, 0);
 	/* A helper whose descriptors were not sent ends: it reads the end of its socket. */
 	close(fds[0]);
 	if (fds[1] >= 0)
