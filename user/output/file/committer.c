@@ -3,15 +3,17 @@
 #include "output/file/committer.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rights/priority.h"
 #include "rights/rights.h"
+
+/* For messages: "the process that ...". */
+#define DOES "puts files in their places"
 
 /*
  * Commits files on request, until the other process ends, which closes the socket; then discards the rest. Those
@@ -33,89 +35,71 @@ static void serve(int fd, struct output_file *const files[], size_t count)
 	}
 }
 
+/* What the process begins with. */
+struct begin {
+	struct output_file *const *files;
+	size_t count;
+};
+
 /*
  * Keeps stderr, the socket, and the files that get their names here. Others are those of the process that was forked:
- * its sockets to helpers, which read any process's memory, and what its caller left open.
+ * its sockets to helpers, which read any process's memory, and what its caller left open. Stdout's reader does not wait
+ * for this process.
  */
 static int keep_descriptors(int fd, struct output_file *const files[], size_t count)
 {
 	int kept[1 + OUTPUT_COMMITTER_FILES * OUTPUT_FILE_DESCRIPTORS] = {fd};
 	size_t kept_count = 1;
 
-	/* Stdout's reader does not wait for this process. */
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
 	for (size_t i = 0; i < count; i++)
 		kept_count += output_file_descriptors(files[i], kept + kept_count);
-	return rights_keep_descriptors(kept, kept_count);
+	return child_let_go(STDOUT_FILENO, kept, kept_count);
 }
 
-static void run_committer(int fd, struct output_file *const files[], size_t count)
+static int give_up_rights(int fd, struct output_file *const files[], size_t count, struct error *error)
 {
-	int folders[OUTPUT_COMMITTER_FILES];
+	int folders[OUTPUT_COMMITTER_FILES], err = keep_descriptors(fd, files, count);
 	struct rights_wanted wanted = {.level = RIGHTS_COMMIT, .folders = folders};
-	struct error answer;
-	sigset_t all;
-	int err;
 
-	priority_restore();
-	/* Ctrl-C is meant for the other process. */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
+	if (err)
+		return error_set(error, err, "cannot prepare the process that " DOES ": %s", strerror(-err));
 	for (size_t i = 0; i < count; i++) {
 		wanted.override |= output_file_needs_override(files[i]);
 		wanted.sticky |= output_file_needs_fowner(files[i]);
 		if (*files[i]->name)
 			folders[wanted.nr_folders++] = files[i]->folder;
 	}
-	error_clear(&answer);
-	err = keep_descriptors(fd, files, count);
-	if (err)
-		error_set(&answer, err, "cannot close descriptors: %s", strerror(-err));
-	else
-		rights_drop(&wanted, &answer);
-	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) && !answer.code)
-		serve(fd, files, count);
-	_exit(0);
+	return rights_drop(&wanted, error);
+}
+
+static void run_committer(int fd, void *state)
+{
+	const struct begin *begin = state;
+	struct error error = {.code = 0};
+
+	priority_restore();
+	/* Ctrl-C is meant for the other process. */
+	child_block_signals();
+	give_up_rights(fd, begin->files, begin->count, &error);
+	if (child_say_begun(fd, &error))
+		serve(fd, begin->files, begin->count);
 }
 
 int output_committer_start(struct output_committer *committer, struct output_file *const files[], size_t count,
 			   struct error *error)
 {
-	int ends[2], err;
+	struct begin begin = {files, count};
 	bool any = false;
+	int err;
 
 	for (size_t i = 0; i < count; i++)
 		any |= *files[i]->name != '\0';
 	if (!any)
 		return 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		err = -errno;
-		return error_set(error, err, "cannot make a socket: %s", strerror(-err));
-	}
-	committer->pid = fork();
-	if (committer->pid < 0) {
-		err = -errno;
-		committer->pid = 0;
-		close(ends[0]);
-		close(ends[1]);
-		return error_set(error, err, "cannot start a process: %s", strerror(-err));
-	}
-	if (committer->pid == 0) {
-		close(ends[0]);
-		run_committer(ends[1], files, count);
-	}
-	close(ends[1]);
-	committer->fd = ends[0];
-	if (recv(committer->fd, error, sizeof(*error), 0) != (ssize_t)sizeof(*error))
-		error_set(error, -EPIPE, "the process that puts files in their places ended at once");
-	if (error->code) {
-		output_committer_stop(committer);
-		return error->code;
-	}
-	for (size_t i = 0; i < count; i++)
+	err = child_start(&committer->process, DOES, run_committer, &begin, error);
+	for (size_t i = 0; i < count && !err; i++)
 		output_file_entrust(files[i]);
-	return 0;
+	return err;
 }
 
 int output_committer_commit(struct output_committer *committer, struct output_file *file, size_t index)
@@ -127,18 +111,13 @@ int output_committer_commit(struct output_committer *committer, struct output_fi
 	if (err || !is_kept)
 		return err;
 	/* MSG_NOSIGNAL: if the committer was killed, that is an error to report, and must not end pybpf by SIGPIPE. */
-	if (send(committer->fd, &number, 1, MSG_NOSIGNAL) != 1 ||
-	    recv(committer->fd, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
+	if (send(committer->process.socket, &number, 1, MSG_NOSIGNAL) != 1 ||
+	    recv(committer->process.socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
 		return -EPIPE;
 	return answer;
 }
 
 void output_committer_stop(struct output_committer *committer)
 {
-	if (!committer->pid)
-		return;
-	close(committer->fd);
-	while (waitpid(committer->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	*committer = (struct output_committer){0};
+	child_end(&committer->process, INFINITY);
 }

@@ -8,17 +8,16 @@
 #define OUTPUT_COMMITTER_H
 
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "child/child.h"
 #include "output/file/file.h"
 
 #define OUTPUT_COMMITTER_FILES 9
 
 /* Zeroed: no committer. */
 struct output_committer {
-	pid_t pid; /* 0: no process runs */
-	int fd;
+	struct child process;
 };
 
 /*
