@@ -3,26 +3,15 @@
 #include "archive/keeper.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "archive/keeper_protocol.h"
 #include "base/log.h"
-
-/* Returns the descriptor that came with a message, or -1. */
-static int descriptor_of(struct msghdr *message)
-{
-	const struct cmsghdr *head = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
-	    head->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(head), sizeof(int));
-	return fd;
-}
+#include "child/message.h"
 
 static int take_file(struct archive_keeper *keeper, int fd)
 {
@@ -38,16 +27,18 @@ static int take_file(struct archive_keeper *keeper, int fd)
 /* Takes one answer. Returns 0, or -EPIPE when the process has ended. */
 static int take_answer(struct archive_keeper *keeper, struct keeper_answer *a)
 {
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec part = {.iov_base = a, .iov_len = sizeof(*a)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	int fd;
 
-	if (recvmsg(keeper->fd, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*a))
+	if (child_receive(keeper->process.socket, a, sizeof(*a), &fd, 1, 0) != (ssize_t)sizeof(*a)) {
+		if (fd >= 0)
+			close(fd);
 		return -EPIPE;
+	}
 	keeper->counts = a->counts;
 	if (a->kind == KEEPER_FILE)
-		return take_file(keeper, descriptor_of(&message));
+		return take_file(keeper, fd);
+	if (fd >= 0)
+		close(fd);
 	if (a->kind == KEEPER_DONE && keeper->waiting)
 		keeper->waiting--;
 	return 0;
@@ -56,40 +47,24 @@ static int take_answer(struct archive_keeper *keeper, struct keeper_answer *a)
 int archive_keeper_start(struct archive_keeper *keeper, struct archive_store *store,
 			 const struct archive_limits *limits, struct error *error)
 {
-	struct keeper_answer ready;
-	int ends[2], err;
+	struct keeper_begin begin = {.store = store, .limits = *limits};
+	int err;
 
 	*keeper = (struct archive_keeper){0};
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return error_set(error, -errno, "cannot make a socket: %s", strerror(errno));
-	keeper->pid = fork();
-	if (keeper->pid < 0) {
-		err = -errno;
-		keeper->pid = 0;
-		close(ends[0]);
-		close(ends[1]);
-		return error_set(error, err, "cannot start a process: %s", strerror(-err));
-	}
-	if (keeper->pid == 0) {
-		close(ends[0]);
-		keeper_run(ends[1], store, limits);
-	}
-	close(ends[1]);
+	err = child_start(&keeper->process, "keeps the epochs", keeper_run, &begin, error);
+	if (err)
+		return err;
 	archive_store_close(store);
-	keeper->fd = ends[0];
-	error_clear(error);
-	if (take_answer(keeper, &ready))
-		error_set(error, -EPIPE, "the process that keeps the epochs ended at once");
-	else if (ready.error.code)
-		*error = ready.error;
-	if (error->code)
-		archive_keeper_stop(keeper);
-	return error->code;
+	/* Its first answer has the counts. */
+	if (!archive_keeper_poll(keeper, -1))
+		return 0;
+	archive_keeper_stop(keeper);
+	return error_set(error, -EPIPE, "the process that keeps the epochs ended at once");
 }
 
 int archive_keeper_poll(struct archive_keeper *keeper, int wait_ms)
 {
-	struct pollfd wait = {.fd = keeper->fd, .events = POLLIN};
+	struct pollfd wait = {.fd = keeper->process.socket, .events = POLLIN};
 	int n;
 
 	while ((n = poll(&wait, 1, wait_ms)) > 0 || (n < 0 && errno == EINTR)) {
@@ -122,7 +97,7 @@ int archive_keeper_commit(struct archive_keeper *keeper, const struct archive_sp
 		err = -errno;
 	if (err)
 		request.kind = KEEPER_DISCARD;
-	if (send(keeper->fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
+	if (send(keeper->process.socket, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
 		return -EPIPE;
 	keeper->waiting++;
 	return err;
@@ -132,20 +107,19 @@ int archive_keeper_limit(struct archive_keeper *keeper, const struct archive_lim
 {
 	const struct keeper_request request = {.kind = KEEPER_LIMIT, .limits = *limits};
 
-	return send(keeper->fd, &request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request) ? 0 : -EPIPE;
+	return send(keeper->process.socket, &request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request)
+		       ? 0
+		       : -EPIPE;
 }
 
 void archive_keeper_stop(struct archive_keeper *keeper)
 {
-	if (!keeper->pid)
+	if (!keeper->process.pid)
 		return;
 	while (keeper->waiting && !archive_keeper_poll(keeper, -1))
 		;
 	for (size_t i = 0; i < keeper->nr_files; i++)
 		fclose(keeper->files[i]);
 	keeper->nr_files = 0;
-	close(keeper->fd);
-	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	keeper->pid = 0;
+	child_end(&keeper->process, INFINITY);
 }

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 #include "archive/retain.h"
 #include "archive/store.h"
 #include "base/error.h"
+#include "child/child.h"
 
 /* Files that are handed out ahead: while one is named, and others are merged, the next one is there. */
 #define ARCHIVE_KEEPER_FILES 2
@@ -31,8 +31,7 @@ struct archive_keeper_counts {
 };
 
 struct archive_keeper {
-	pid_t pid; /* 0: it does not run */
-	int fd;
+	struct child process;
 	FILE *files[ARCHIVE_KEEPER_FILES]; /* in the order in which they are to be written */
 	size_t nr_files;
 	unsigned waiting; /* epochs whose naming is not known to be done */

@@ -2,7 +2,6 @@
 /* The process that keeps a folder of epochs: its requests, and what it does between them. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "archive/keeper_protocol.h"
 #include "base/clock.h"
+#include "child/message.h"
 #include "rights/priority.h"
 #include "rights/rights.h"
 
@@ -38,26 +38,11 @@ struct server {
 /* Sends an answer, with a descriptor if it is not -1. Returns whether the other process is still there. */
 static bool answer(struct server *s, struct keeper_answer *a, int descriptor)
 {
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec part = {.iov_base = a, .iov_len = sizeof(*a)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
 	s->counts.kept = s->store->list.count;
 	s->counts.size = archive_store_size(s->store);
 	s->counts.cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	a->counts = s->counts;
-	if (descriptor >= 0) {
-		struct cmsghdr *head;
-
-		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
-		head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &descriptor, sizeof(int));
-	}
-	return sendmsg(s->fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*a);
+	return !child_send(s->fd, a, sizeof(*a), &descriptor, descriptor >= 0, 0);
 }
 
 /* Hands out files until there are enough of them. Returns whether the other process is still there. */
@@ -150,47 +135,47 @@ static bool retain(struct server *s)
 static int give_up_rights(struct server *s, struct error *error)
 {
 	const struct rights_wanted wanted = {.level = RIGHTS_KEEP, .folders = &s->store->folder, .nr_folders = 1};
-	int kept[] = {s->fd, s->store->folder}, err;
+	int kept[] = {s->fd, s->store->folder};
+	int err = child_let_go(STDOUT_FILENO, kept, sizeof(kept) / sizeof(*kept));
 
-	close(STDIN_FILENO);
-	close(STDOUT_FILENO);
-	err = rights_keep_descriptors(kept, sizeof(kept) / sizeof(*kept));
 	if (err)
-		return error_set(error, err, "cannot close descriptors: %s", strerror(-err));
+		return error_set(error, err, "cannot prepare the process that keeps the epochs: %s", strerror(-err));
 	return rights_drop(&wanted, error);
 }
 
-void keeper_run(int fd, struct archive_store *store, const struct archive_limits *limits)
+static void work(struct server *s)
 {
-	struct server s = {.fd = fd, .store = store, .limits = *limits};
-	struct keeper_answer ready = {.kind = KEEPER_READY};
-	struct pollfd wait = {.fd = fd, .events = POLLIN};
-	bool busy = true, there;
-	sigset_t all;
+	struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+	bool busy = true, there = true;
 
-	priority_restore();
-	/* Ctrl-C and SIGTERM are meant for the other process, whose last epoch is still to come. */
-	sigfillset(&all);
-	/* That of a system call that is refused, which is reported. */
-	sigdelset(&all, SIGSYS);
-	sigprocmask(SIG_BLOCK, &all, NULL);
-	/* It reads a file, once. */
-	tzset();
-	if (!give_up_rights(&s, &ready.error))
-		archive_store_begin(store, &ready.error);
-	there = answer(&s, &ready, -1) && !ready.error.code;
-	while (there && hand_out(&s)) {
-		bool soon = s.make_failed || s.wait_until > clock_s(CLOCK_MONOTONIC);
+	while (there && hand_out(s)) {
+		bool soon = s->make_failed || s->wait_until > clock_s(CLOCK_MONOTONIC);
 		int n = poll(&wait, 1, busy ? 0 : soon ? TRY_MS : LOOK_MS);
 
 		if (n > 0)
-			there = serve(&s);
+			there = serve(s);
 		else if (n < 0 && errno != EINTR)
 			there = false;
-		busy = there && retain(&s);
+		busy = there && retain(s);
 	}
+}
+
+void keeper_run(int fd, void *state)
+{
+	const struct keeper_begin *begin = state;
+	struct server s = {.fd = fd, .store = begin->store, .limits = begin->limits};
+	struct error error = {.code = 0};
+
+	priority_restore();
+	/* Its last epoch is still to come when Ctrl-C or SIGTERM end the other process. */
+	child_block_signals();
+	/* It reads a file, once. */
+	tzset();
+	if (!give_up_rights(&s, &error))
+		archive_store_begin(s.store, &error);
+	if (child_say_begun(fd, &error))
+		work(&s);
 	for (size_t i = 0; i < s.nr_files; i++)
-		archive_store_discard(store, &s.files[i]);
-	archive_store_close(store);
-	_exit(0);
+		archive_store_discard(s.store, &s.files[i]);
+	archive_store_close(s.store);
 }

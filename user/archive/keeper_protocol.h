@@ -17,16 +17,21 @@ struct keeper_request {
 
 struct keeper_answer {
 	enum {
-		KEEPER_READY, /* or could not begin: error */
-		KEEPER_FILE,  /* with a descriptor */
-		KEEPER_DONE,  /* a request to commit or discard, or failed to */
-		KEEPER_TOLD,  /* counts, and what failed beside requests */
+		KEEPER_FILE, /* with a descriptor */
+		KEEPER_DONE, /* a request to commit or discard, or failed to */
+		KEEPER_TOLD, /* counts, and what failed beside requests */
 	} kind;
 	struct archive_keeper_counts counts;
 	struct error error;
 };
 
-/* keeper_process.c: serves until the other end is closed. Does not return. */
-void keeper_run(int fd, struct archive_store *store, const struct archive_limits *limits) __attribute__((noreturn));
+/* What the process begins with. */
+struct keeper_begin {
+	struct archive_store *store;
+	struct archive_limits limits;
+};
+
+/* keeper_process.c: serves until the other end is closed. A child_main of struct keeper_begin. */
+void keeper_run(int fd, void *begin);
 
 #endif
