@@ -178,20 +178,18 @@ struct serve_process {
 	struct serve_shared *shared;
 	struct serve_microhttpd mhd;
 	struct serve_rules rules;
+	uint32_t generation; /* of the process that serves: 0, and one more after each crash */
 };
 
 /* keeper.c: forks the process that serves, and forks it again when it crashes. */
 
-/* Says on the socket that it began, by an error of code 0, or why it cannot begin, and ends then. */
-void serve_keep(struct serve_process *process) __attribute__((noreturn));
+/* A child_main of struct serve_process. */
+void serve_keep(int socket, void *process);
 
 /* server.c: the process that serves. */
 
-/*
- * Prepares libmicrohttpd. generation: part of the numbers of requests. Returns 0, or negative errno with a sentence in
- * *error.
- */
-int serve_server_prepare(struct serve_process *process, uint32_t generation, struct error *error);
+/* Prepares libmicrohttpd. Returns 0, or negative errno with a sentence in *error. */
+int serve_server_prepare(struct serve_process *process, struct error *error);
 /* Serves until the process that samples has ended, or its socket was closed. */
 void serve_server_run(void) __attribute__((noreturn));
 

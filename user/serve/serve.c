@@ -3,24 +3,25 @@
 #include "serve/serve.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "child/child.h"
+#include "child/message.h"
 #include "serve/internal.h"
 
 /* Seconds for which the process is waited for at the end: it sends for one. */
 #define GRACE_S 3.0
+/* For messages: "the process that ...". */
+#define DOES "serves"
 
 struct serve {
-	pid_t keeper;
-	int socket;
+	struct child keeper;
 	struct serve_shared *shared;
 	char address[sizeof(((struct serve_listener *)NULL)->address)];
 	struct serve_open open;
@@ -30,71 +31,13 @@ struct serve {
 	bool said_crashed;
 };
 
-static int map_shared(struct serve_shared **shared, struct error *error)
-{
-	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
-	*shared = mmap(NULL, sizeof(**shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (*shared != MAP_FAILED)
-		return 0;
-	*shared = NULL;
-	return error_set(error, -errno, "cannot share memory with the process that serves: %s", strerror(errno));
-}
-
-/* Waits until the process has begun. Returns 0, or negative errno with a sentence in *error. */
-static int wait_for_begin(int socket, struct error *error)
-{
-	struct error said;
-	ssize_t n;
-
-	do {
-		n = recv(socket, &said, sizeof(said), 0);
-	} while (n < 0 && errno == EINTR);
-	if (n != sizeof(said))
-		return error_set(error, -ECHILD, "the process that serves ended before it began");
-	said.text[sizeof(said.text) - 1] = '\0';
-	return said.code ? error_set(error, said.code, "%s", said.text) : 0;
-}
-
-static int fork_keeper(struct serve *serve, struct serve_process *process, struct error *error)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return error_set(error, -errno, "cannot make a socket for the process that serves: %s",
-				 strerror(errno));
-	serve->keeper = fork();
-	if (serve->keeper == 0) {
-		close(ends[0]);
-		process->socket = ends[1];
-		process->shared = serve->shared;
-		serve_keep(process);
-	}
-	close(ends[1]);
-	serve->socket = ends[0];
-	if (serve->keeper < 0)
-		return error_set(error, -errno, "cannot start the process that serves: %s", strerror(errno));
-	return wait_for_begin(serve->socket, error);
-}
-
-/* The closed socket ends the process. One that was stopped is left to itself. */
-static void reap(pid_t keeper)
-{
-	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(GRACE_S * 1e9);
-
-	while (waitpid(keeper, NULL, WNOHANG) == 0 && clock_ns(CLOCK_MONOTONIC) < until)
-		poll(NULL, 0, 10);
-}
-
 void serve_end(struct serve **ended)
 {
 	struct serve *serve = *ended;
 
 	if (!serve)
 		return;
-	if (serve->socket >= 0)
-		close(serve->socket);
-	if (serve->keeper > 0)
-		reap(serve->keeper);
+	child_end(&serve->keeper, GRACE_S);
 	if (serve->shared)
 		munmap(serve->shared, sizeof(*serve->shared));
 	free(serve);
@@ -125,17 +68,17 @@ int serve_start(const struct serve_options *options, struct serve **started, str
 	*started = NULL;
 	if (!serve)
 		return error_set(error, -ENOMEM, "cannot start the process that serves: out of memory");
-	serve->socket = -1;
 	err = serve_token_read(options->token, &token, error);
 	err = err ?: serve_listen(options, &process.listener, error);
-	err = err ?: map_shared(&serve->shared, error);
+	err = err ?: child_share_memory((void **)&serve->shared, sizeof(*serve->shared), DOES, error);
+	process.shared = serve->shared;
 	process.rules = (struct serve_rules){
 		.token = token,
 		.only_local_hosts = process.listener.is_loopback && !token,
 		.seconds_most = options->seconds_most ?: SERVE_SECONDS_MOST_DEFAULT,
 	};
 	serve->open.seconds_most = process.rules.seconds_most;
-	err = err ?: fork_keeper(serve, &process, error);
+	err = err ?: child_start(&serve->keeper, DOES, serve_keep, &process, error);
 	if (!err)
 		warn_of_readers(&process);
 	memcpy(serve->address, process.listener.address, sizeof(serve->address));
@@ -155,7 +98,7 @@ const char *serve_address(const struct serve *serve)
 
 int serve_fd(const struct serve *serve)
 {
-	return serve->socket;
+	return serve->keeper.socket;
 }
 
 static void take_crash(struct serve *serve)
@@ -179,7 +122,7 @@ int serve_next(struct serve *serve, struct serve_request *request)
 		serve->crashed = false;
 		if (serve->gone)
 			return -EPIPE;
-		n = recv(serve->socket, &message, sizeof(message), MSG_DONTWAIT);
+		n = recv(serve->keeper.socket, &message, sizeof(message), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN)
@@ -194,48 +137,6 @@ int serve_next(struct serve *serve, struct serve_request *request)
 	return 0;
 }
 
-/* Writes the body to a file in memory. Returns its descriptor or negative errno. */
-static int write_body(const struct serve_answer *answer)
-{
-	int fd = memfd_create("pybpf-answer", MFD_CLOEXEC);
-
-	for (size_t done = 0; fd >= 0 && done < answer->size;) {
-		ssize_t n = write(fd, (const char *)answer->body + done, answer->size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			int err = -errno;
-
-			close(fd);
-			return err;
-		}
-		done += (size_t)n;
-	}
-	return fd < 0 ? -errno : fd;
-}
-
-/* Sends a reply with a descriptor. Never waits. Returns 0 or negative errno. */
-static int send_reply(int socket, const struct serve_reply *reply, int fd)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.bytes = ""};
-	struct iovec bytes = {.iov_base = (void *)reply, .iov_len = sizeof(*reply)};
-	struct msghdr head = {.msg_iov = &bytes,
-			      .msg_iovlen = 1,
-			      .msg_control = control.bytes,
-			      .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *with = CMSG_FIRSTHDR(&head);
-
-	with->cmsg_level = SOL_SOCKET;
-	with->cmsg_type = SCM_RIGHTS;
-	with->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(with), &fd, sizeof(fd));
-	return sendmsg(socket, &head, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*reply) ? 0 : -errno;
-}
-
 static int send_answer(const struct serve *serve, uint64_t id, const struct serve_answer *answer)
 {
 	struct serve_reply reply = {.id = id, .size = answer->size, .status = answer->status};
@@ -244,10 +145,10 @@ static int send_answer(const struct serve *serve, uint64_t id, const struct serv
 	if (strlen(answer->content_type) >= sizeof(reply.content_type))
 		return -EINVAL;
 	strcpy(reply.content_type, answer->content_type);
-	fd = write_body(answer);
+	fd = child_write_memory_file("pybpf-answer", answer->body, answer->size);
 	if (fd < 0)
 		return fd;
-	err = send_reply(serve->socket, &reply, fd);
+	err = child_send(serve->keeper.socket, &reply, sizeof(reply), &fd, 1, MSG_DONTWAIT);
 	close(fd);
 	return err;
 }

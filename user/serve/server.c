@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "child/message.h"
 #include "serve/internal.h"
 
 /* Seconds for reading a request, and for sending an answer: of SERVE_BODY_MAX at half a MiB a second. */
@@ -287,23 +288,11 @@ static void take_reply(struct serve_reply *reply, int body)
 static bool receive(void)
 {
 	static struct serve_reply reply;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec bytes = {.iov_base = &reply, .iov_len = sizeof(reply)};
-	struct msghdr head = {.msg_iov = &bytes,
-			      .msg_iovlen = 1,
-			      .msg_control = control.bytes,
-			      .msg_controllen = sizeof(control.bytes)};
-	ssize_t n = recvmsg(server.process->socket, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *with = n > 0 ? CMSG_FIRSTHDR(&head) : NULL;
-	int body = -1;
+	int body;
+	ssize_t n = child_receive(server.process->socket, &reply, sizeof(reply), &body, 1, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return false;
-	if (with && with->cmsg_type == SCM_RIGHTS)
-		memcpy(&body, CMSG_DATA(with), sizeof(body));
 	if (n == sizeof(reply) && body >= 0) {
 		take_reply(&reply, body);
 		return true;
@@ -373,7 +362,7 @@ static void wait_for_something(void)
 	}
 }
 
-int serve_server_prepare(struct serve_process *process, uint32_t generation, struct error *error)
+int serve_server_prepare(struct serve_process *process, struct error *error)
 {
 	const bool is_network = !process->listener.is_unix && !process->listener.is_loopback;
 	const union MHD_DaemonInfo *info;
@@ -383,7 +372,7 @@ int serve_server_prepare(struct serve_process *process, uint32_t generation, str
 		.mhd = &process->mhd,
 		.shared = process->shared,
 		/* Answers to requests of a process that has crashed find no client. */
-		.next_id = (uint64_t)generation << 32 | 1,
+		.next_id = (uint64_t)process->generation << 32 | 1,
 	};
 	serve_clients_init(&server.clients, process->shared);
 	server.daemon = process->mhd.start_daemon(
