@@ -156,7 +156,7 @@ void push_judge(const struct push_answer *answer, struct push_judgement *judgeme
  */
 double push_wait_s(unsigned attempts, double retry_after_s, double random);
 
-/* keeper.c: forks the process, and forks it again when it crashes. Does not return. */
+/* keeper.c: forks the process, and forks it again when it crashes. */
 struct push_process {
 	int socket;
 	struct push_shared *shared;
@@ -168,8 +168,8 @@ struct push_process {
 	double retry_s, timeout_s;
 };
 
-/* Says on the socket that it began, by an error of code 0, or why it cannot begin, and ends then. */
-void push_keep(struct push_process *process) __attribute__((noreturn));
+/* A child_main of struct push_process. */
+void push_keep(int socket, void *process);
 /* worker.c: the process that has the network. */
 void push_work(struct push_process *process) __attribute__((noreturn));
 

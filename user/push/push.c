@@ -10,18 +10,20 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "child/child.h"
+#include "child/message.h"
 #include "push/internal.h"
 
 /* Seconds beyond its deadline for which the process is waited for. */
 #define GRACE_S 2.0
+/* For messages: "the process that ...". */
+#define DOES "sends"
 
 struct push {
-	pid_t keeper;
-	int socket;
+	struct child keeper;
 	struct push_shared *shared;
 	uint64_t queue_max;
 	/* What this side counts: bodies submitted, those that were not handed on, by cause, and bytes handed on. */
@@ -62,66 +64,9 @@ int push_check(const struct push_options *options, struct error *error)
 	return err;
 }
 
-static int map_shared(struct push_shared **shared, struct error *error)
-{
-	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
-	*shared = mmap(NULL, sizeof(**shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (*shared != MAP_FAILED)
-		return 0;
-	*shared = NULL;
-	return error_set(error, -errno, "cannot share memory with the process that sends: %s", strerror(errno));
-}
-
-/* Waits until the process has begun. Returns 0, or negative errno with a sentence in *error. */
-static int wait_for_begin(int socket, struct error *error)
-{
-	struct error said;
-	ssize_t n;
-
-	do {
-		n = recv(socket, &said, sizeof(said), 0);
-	} while (n < 0 && errno == EINTR);
-	if (n != sizeof(said))
-		return error_set(error, -ECHILD, "the process that sends ended before it began");
-	said.text[sizeof(said.text) - 1] = '\0';
-	return said.code ? error_set(error, said.code, "%s", said.text) : 0;
-}
-
-static int fork_keeper(struct push *push, struct push_process *process, struct error *error)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return error_set(error, -errno, "cannot make a socket for the process that sends: %s", strerror(errno));
-	push->keeper = fork();
-	if (push->keeper == 0) {
-		close(ends[0]);
-		process->socket = ends[1];
-		process->shared = push->shared;
-		push_keep(process);
-	}
-	close(ends[1]);
-	push->socket = ends[0];
-	if (push->keeper < 0)
-		return error_set(error, -errno, "cannot start the process that sends: %s", strerror(errno));
-	return wait_for_begin(push->socket, error);
-}
-
-/* The closed socket ends the process. One that was stopped is left to itself. */
-static void reap(pid_t keeper)
-{
-	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(GRACE_S * 1e9);
-
-	while (waitpid(keeper, NULL, WNOHANG) == 0 && clock_ns(CLOCK_MONOTONIC) < until)
-		poll(NULL, 0, 10);
-}
-
 static void free_push(struct push *push)
 {
-	if (push->socket >= 0)
-		close(push->socket);
-	if (push->keeper > 0)
-		reap(push->keeper);
+	child_end(&push->keeper, GRACE_S);
 	if (push->shared)
 		munmap(push->shared, sizeof(*push->shared));
 	free(push);
@@ -141,15 +86,15 @@ int push_start(const struct push_options *options, struct push **started, struct
 	*started = NULL;
 	if (!push)
 		return error_set(error, -ENOMEM, "cannot start the process that sends: out of memory");
-	push->socket = -1;
 	push->queue_max = process.queue_max;
 	err = check_url(options->url, error);
 	err = err ?: push_secrets_read(&process.secrets, options, error);
 	err = err
 		      ?: push_spool_open(&process.spool, options->spool, options->spool_max ?: PUSH_SPOOL_MAX_DEFAULT,
 					 error);
-	err = err ?: map_shared(&push->shared, error);
-	err = err ?: fork_keeper(push, &process, error);
+	err = err ?: child_share_memory((void **)&push->shared, sizeof(*push->shared), DOES, error);
+	process.shared = push->shared;
+	err = err ?: child_start(&push->keeper, DOES, push_keep, &process, error);
 	push_spool_close(&process.spool);
 	push_secrets_free(&process.secrets);
 	if (err)
@@ -157,51 +102,6 @@ int push_start(const struct push_options *options, struct push **started, struct
 	else
 		*started = push;
 	return err;
-}
-
-/* Writes the body to a file in memory. Returns its descriptor or negative errno. */
-static int write_body(const struct push_request *request)
-{
-	int fd = memfd_create("pybpf-profile", MFD_CLOEXEC);
-
-	for (size_t done = 0; fd >= 0 && done < request->size;) {
-		ssize_t n = write(fd, (const char *)request->body + done, request->size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			int err = -errno;
-
-			close(fd);
-			return err;
-		}
-		done += (size_t)n;
-	}
-	return fd < 0 ? -errno : fd;
-}
-
-/* Sends a message with a descriptor, or -1. Never waits. Returns 0 or negative errno. */
-static int send_message(int socket, const struct push_message *message, int fd)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {.bytes = ""};
-	struct iovec bytes = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
-	struct msghdr head = {.msg_iov = &bytes, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		struct cmsghdr *with;
-
-		head.msg_control = control.bytes;
-		head.msg_controllen = sizeof(control.bytes);
-		with = CMSG_FIRSTHDR(&head);
-		with->cmsg_level = SOL_SOCKET;
-		with->cmsg_type = SCM_RIGHTS;
-		with->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(with), &fd, sizeof(fd));
-	}
-	return sendmsg(socket, &head, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*message) ? 0 : -errno;
 }
 
 static int hand_on(struct push *push, const struct push_request *request)
@@ -217,10 +117,10 @@ static int hand_on(struct push *push, const struct push_request *request)
 		return -EAGAIN;
 	snprintf(message.suffix, sizeof(message.suffix), "%s", request->suffix);
 	snprintf(message.content_type, sizeof(message.content_type), "%s", request->content_type);
-	fd = write_body(request);
+	fd = child_write_memory_file("pybpf-profile", request->body, request->size);
 	if (fd < 0)
 		return fd;
-	err = send_message(push->socket, &message, fd);
+	err = child_send(push->keeper.socket, &message, sizeof(message), &fd, 1, MSG_DONTWAIT);
 	close(fd);
 	if (!err)
 		push->handed_bytes += request->size;
@@ -243,7 +143,7 @@ int push_send(struct push *push, const struct push_request *request)
 
 static bool is_gone(const struct push *push)
 {
-	struct pollfd poll_socket = {.fd = push->socket};
+	struct pollfd poll_socket = {.fd = push->keeper.socket};
 
 	return poll(&poll_socket, 1, 0) == 1 && poll_socket.revents & (POLLHUP | POLLERR);
 }
@@ -303,14 +203,14 @@ uint64_t push_dropped(const struct push_counts *counts)
 
 int push_descriptor(const struct push *push)
 {
-	return push->socket;
+	return push->keeper.socket;
 }
 
 /* Waits until the process has ended, or the time is up. */
 static void wait_for_end(const struct push *push, uint64_t until_ns)
 {
 	while (!is_gone(push) && clock_ns(CLOCK_MONOTONIC) < until_ns) {
-		struct pollfd poll_socket = {.fd = push->socket};
+		struct pollfd poll_socket = {.fd = push->keeper.socket};
 
 		poll(&poll_socket, 1, 100);
 	}
@@ -326,7 +226,7 @@ void push_end(struct push **ended, double deadline_s, struct push_counts *counts
 		return;
 	message.deadline_ns = now + (uint64_t)(deadline_s * 1e9);
 	/* Where the message finds no place, the closed socket ends the process. */
-	if (!send_message(push->socket, &message, -1))
+	if (!child_send(push->keeper.socket, &message, sizeof(message), NULL, 0, MSG_DONTWAIT))
 		wait_for_end(push, message.deadline_ns + (uint64_t)(GRACE_S * 1e9));
 	if (counts) {
 		push_count(push, counts);

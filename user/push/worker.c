@@ -15,6 +15,7 @@
 #include "base/gzip.h"
 #include "base/log.h"
 #include "base/text_stream.h"
+#include "child/message.h"
 #include "push/internal.h"
 
 /* Longest wait if there is nothing to do, in s. */
@@ -154,23 +155,11 @@ static void take_body(struct worker *w, const struct push_message *message, int 
 static bool receive(struct worker *w)
 {
 	static struct push_message message;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec bytes = {.iov_base = &message, .iov_len = sizeof(message)};
-	struct msghdr head = {.msg_iov = &bytes,
-			      .msg_iovlen = 1,
-			      .msg_control = control.bytes,
-			      .msg_controllen = sizeof(control.bytes)};
-	ssize_t n = recvmsg(w->process->socket, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *with = n > 0 ? CMSG_FIRSTHDR(&head) : NULL;
-	int fd = -1;
+	int fd;
+	ssize_t n = child_receive(w->process->socket, &message, sizeof(message), &fd, 1, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return false;
-	if (with && with->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(with), sizeof(fd));
 	if (n == sizeof(message) && message.kind == PUSH_BODY && fd >= 0) {
 		take_body(w, &message, fd);
 	} else {
