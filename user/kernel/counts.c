@@ -14,6 +14,15 @@
 /* Entries that one batch look-up takes from a map. */
 #define BATCH 4096
 
+struct kernel_set kernel_get_set(const struct kernel *k, int set)
+{
+	const struct pybpf_bpf *skel = k->skel;
+
+	if (set)
+		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2};
+	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
+}
+
 int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS])
 {
 	int cpus = libbpf_num_possible_cpus(), err = 0;

@@ -113,15 +113,6 @@ bool kernel_uses_bpf_loop(const struct kernel *k)
 	return k->features.bpf_loop;
 }
 
-struct kernel_set kernel_get_set(const struct kernel *k, int set)
-{
-	const struct pybpf_bpf *skel = k->skel;
-
-	if (set)
-		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2};
-	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
-}
-
 uint64_t kernel_get_map_bytes(const struct kernel *k)
 {
 	const struct bpf_map *map;
