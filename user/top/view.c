@@ -49,33 +49,6 @@ static const char *const help[] = {
 	"o other, . asleep; + slept, but ran for a tenth and more.",
 };
 
-void top_add(struct top_drawing *d, enum top_style style, const char *fmt, ...)
-{
-	char *text = NULL, *printable;
-	va_list args;
-	int size;
-
-	if (d->err || d->out->count >= d->lines)
-		return;
-	va_start(args, fmt);
-	size = vasprintf(&text, fmt, args);
-	va_end(args);
-	printable = size < 0 ? NULL : text_printable(text);
-	if (size >= 0)
-		free(text);
-	if (!printable) {
-		d->err = -ENOMEM;
-		return;
-	}
-	printable[text_fit(printable, d->columns)] = '\0';
-	d->out->lines[d->out->count++] = (struct top_line){.text = printable, .style = style};
-}
-
-double top_percent(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * (double)part / (double)all : 0;
-}
-
 /* Returns the samples of a time as percent of one CPU's. */
 static double cpu_percent(const struct top_drawing *d, uint64_t samples, double duration_s)
 {
@@ -421,14 +394,4 @@ int top_view_draw(const struct top_model *m, const struct top_facts *facts, stru
 	pages[choice->page](&d);
 	draw_foot(&d);
 	return d.err;
-}
-
-void top_view_free(struct top_view *view)
-{
-	for (size_t i = 0; view->lines && i < view->count; i++) {
-		free(view->lines[i].text);
-		free(view->lines[i].spans);
-	}
-	free(view->lines);
-	*view = (struct top_view){0};
 }
