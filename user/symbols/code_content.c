@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/string_read.h"
 #include "symbols/walk_user.h"
 
 void pysym_code_content_free(struct pysym_code_content *content)
@@ -57,39 +58,6 @@ int pysym_code_content_copy(struct pysym_code_content *content, const struct pyb
 			memcpy(content->lines, part[PYBPF_CODE_LINES], content->lines_size);
 	}
 	return 0;
-}
-
-/*
- * Reads the header of a string object, PYSYM_STRING_HEADER bytes. A short string near the end of a mapping can have
- * fewer; only its header must be readable.
- */
-static int read_header(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
-		       uint8_t *header)
-{
-	size_t need = layout->string_kind == PYBPF_STR_BYTES ? layout->str_ascii_data : layout->str_state + 4u;
-
-	memset(header, 0, PYSYM_STRING_HEADER);
-	if (!memory->read(memory->source, addr, header, PYSYM_STRING_HEADER))
-		return 0;
-	return need > PYSYM_STRING_HEADER ? -EFAULT : memory->read(memory->source, addr, header, need);
-}
-
-char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr)
-{
-	uint8_t header[PYSYM_STRING_HEADER];
-	struct pysym_string_shape shape;
-	char *text = NULL;
-	uint8_t *data;
-
-	if (read_header(memory, layout, addr, header) || pysym_string_read_shape(layout, header, &shape))
-		return NULL;
-	data = malloc(shape.data_size + 1u);
-	if (!data)
-		return NULL;
-	if (!memory->read(memory->source, addr + shape.data_offset, data, shape.data_size))
-		text = pysym_string_decode(&shape, data, shape.data_size);
-	free(data);
-	return text;
 }
 
 static uint8_t *read_lines(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr,
@@ -148,7 +116,7 @@ static uint32_t copy_string(const struct walk_memory *memory, const struct pybpf
 {
 	struct pysym_string_shape shape;
 
-	if (read_header(memory, layout, addr, out) || pysym_string_read_shape(layout, out, &shape) ||
+	if (pysym_read_string_header(memory, layout, addr, out) || pysym_string_read_shape(layout, out, &shape) ||
 	    shape.data_offset > PYSYM_RECORD_HEADER ||
 	    memory->read(memory->source, addr, out, shape.data_offset + shape.data_size))
 		return 0;

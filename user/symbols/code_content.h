@@ -53,7 +53,4 @@ void pysym_code_content_read(struct pysym_code_content *content, const struct py
 size_t pysym_record_code(const struct walk_memory *memory, const struct pybpf_layout *layout,
 			 const struct pybpf_frame *frame, void *out);
 
-/* Reads a string object as UTF-8 in a new string (caller frees). Returns NULL when that fails. */
-char *pysym_read_string(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr);
-
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cpython/facts.h"
-#include "symbols/code_content.h"
+#include "symbols/string_read.h"
 
 /* Most entries of a dict that are searched. */
 #define MAX_ENTRIES 65536

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "symbols/py_secret.h"
 #include "symbols/py_value_internal.h"
-#include "symbols/code_content.h"
+#include "symbols/string_read.h"
 #include "symbols/string.h"
 
 /* Readings of an object that changes meanwhile. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "symbols/current_tasks.h"
 #include "symbols/task_reader.h"
 
@@ -36,40 +35,9 @@ struct task_moment task_look_at_thread(struct task_reader *r, uint64_t tstate)
 	return moment;
 }
 
-/* FutureObj.fut_loop, from the end of the object's header on (3.7 to 3.15, Modules/_asynciomodule.c). */
-#define FUTURE_LOOP 0
-
 struct links {
 	uint64_t next, prev; /* struct llist_node (pycore_llist.h) */
 };
-
-bool task_add_loop(struct task_reader *r, uint64_t interp, uint64_t tstate, uint64_t loop)
-{
-	if (r->nr_loops == TASK_LOOPS)
-		return false;
-	r->loops[r->nr_loops++] = (struct task_loop){.tstate = tstate, .loop = loop, .interp = interp};
-	return true;
-}
-
-int task_add_listed(struct task_reader *r, uint64_t interp, uint64_t task)
-{
-	struct task_listed listed = {.task = task, .interp = interp};
-	uint64_t loop = 0;
-
-	if (r->nr_listed == TASK_READ_TASKS)
-		return -E2BIG;
-	if (array_reserve(&r->listed, &r->listed_room, r->nr_listed + 1, sizeof(*r->listed)))
-		return -ENOMEM;
-	r->memory->read(r->memory->source, task + task_head_size(r) + FUTURE_LOOP, &loop, sizeof(loop));
-	for (size_t i = 0; loop && i < r->nr_loops; i++) {
-		if (r->loops[i].loop != loop)
-			continue;
-		listed.tstate = r->loops[i].tstate;
-		listed.since = r->loops[i].since;
-	}
-	r->listed[r->nr_listed++] = listed;
-	return 0;
-}
 
 /* Goes through a list once. Returns 0, -ENOMEM, -EAGAIN if the list changed meanwhile, -E2BIG. */
 static int go_through(struct task_reader *r, uint64_t head, uint64_t interp)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cpython/facts.h"
 #include "symbols/string.h"
 #include "symbols/task_reader.h"
 
@@ -241,4 +242,9 @@ int task_read_set(struct task_reader *r, uint64_t set, uint64_t most,
 	if (!err && task_pointer_at(r, fields + SET_TABLE) != table)
 		return -EAGAIN;
 	return err ?: mask < most ? 0 : -E2BIG;
+}
+
+bool task_is_old(const struct task_reader *r)
+{
+	return cpython_facts(&r->place->layout)->tasks->kind == CPYTHON_TASKS_IN_SETS;
 }

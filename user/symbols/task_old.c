@@ -15,11 +15,6 @@
 /* PyWeakReference.wr_object, from the end of the object's header on. */
 #define WEAKREF_OBJECT 0
 
-bool task_is_old(const struct task_reader *r)
-{
-	return cpython_facts(&r->place->layout)->tasks->kind == CPYTHON_TASKS_IN_SETS;
-}
-
 static uint64_t read_u64(const struct task_reader *r, uint64_t addr)
 {
 	uint64_t value;

@@ -91,6 +91,8 @@ void task_look_ahead(struct task_reader *r, uint64_t addr);
 int task_read_at(struct task_reader *r, uint64_t addr, void *dst, size_t size);
 /* Returns 0 also if the memory cannot be read. */
 uint64_t task_pointer_at(struct task_reader *r, uint64_t addr);
+/* Returns whether the process is of Python 3.7 to 3.13. */
+bool task_is_old(const struct task_reader *r);
 /* Returns the bytes of an object before its own fields. */
 uint32_t task_head_size(const struct task_reader *r);
 uint64_t task_mix(uint64_t hash, uint64_t value);
@@ -150,6 +152,9 @@ int task_find_socket(struct task_reader *r, uint64_t awaited);
 /* task_find.c */
 
 struct task_moment task_look_at_thread(struct task_reader *r, uint64_t tstate);
+
+/* task_list.c */
+
 /* Adds a thread with a running loop, before any task is looked for. Returns false if there are too many. */
 bool task_add_loop(struct task_reader *r, uint64_t interp, uint64_t tstate, uint64_t loop);
 /*
@@ -160,7 +165,6 @@ int task_add_listed(struct task_reader *r, uint64_t interp, uint64_t task);
 
 /* task_old.c: the same for Python 3.7 to 3.13. */
 
-bool task_is_old(const struct task_reader *r);
 struct task_moment task_look_at_old_thread(struct task_reader *r, uint64_t tstate);
 /* Finds the tasks of the main interpreter. Returns 0 or -ENOMEM. */
 int task_find_old(struct task_reader *r, uint64_t interp, struct task_read_counts *counts);

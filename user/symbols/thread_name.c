@@ -7,7 +7,7 @@
 
 #include "cpython/facts.h"
 #include "symbols/py_dict.h"
-#include "symbols/code_content.h"
+#include "symbols/string_read.h"
 
 uint64_t pysym_find_threads(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp)
 {
