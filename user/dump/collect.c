@@ -29,21 +29,6 @@
  */
 #define NAMING_NS 5000000000ull
 
-void dump_note_unread(struct dump_collector *c, int err)
-{
-	c->out->incomplete = c->out->incomplete ?: err;
-}
-
-bool dump_is_stopped(const struct dump_collector *c)
-{
-	return c->core || c->stopped || c->frozen;
-}
-
-const struct dump_known *dump_find_known(const struct dump_collector *c, const struct dump_thread *thread)
-{
-	return dump_known_by_tid(&c->known, thread->inside);
-}
-
 /* Reads the process's memory. What has no answer looks like the end of a list to those who walk one. */
 static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
 {
@@ -291,8 +276,13 @@ static int read_greenlets(struct dump_collector *c)
 /* Reads all that is to be of one moment. */
 static int read_moment(struct dump_collector *c)
 {
-	int err = add_runtimes(c) ?: list_tasks(c) ?: dump_read_threads(c) ?: dump_index_make(c->out);
+	int err = add_runtimes(c) ?: list_tasks(c) ?: dump_read_threads(c);
 
+	/* A thread may be read once more for it. */
+	err = err ?: dump_mark_gil_holders(c);
+	if (!err)
+		dump_mark_subinterpreters(c);
+	err = err ?: stacks_finish(c->stacks) ?: dump_index_make(c->out);
 	if (!err && !dump_is_stopped(c))
 		dump_tell_on_cpu(c->pid, c->out);
 	err = err ?: dump_find_deadlocks(c->out, dump_is_stopped(c));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files that read a process share: collect.c, collect_threads.c, collect_gil.c. */
+/* What the files that read a process share: collect.c, collect_threads.c, collect_gil.c and collector.c. */
 #ifndef DUMP_COLLECT_H
 #define DUMP_COLLECT_H
 
@@ -53,6 +53,8 @@ struct dump_collector {
 	uint64_t names_interp, names;
 };
 
+/* collector.c */
+
 /* Notes that a part could not be read. The first reason is the one to tell: others follow from it. */
 void dump_note_unread(struct dump_collector *c, int err);
 /* Returns whether the process cannot change while it is read. */
@@ -62,10 +64,13 @@ const struct dump_known *dump_find_known(const struct dump_collector *c, const s
 
 /* collect_threads.c */
 
-/* Reads all threads: states, stacks and what else is wanted, and who has the GIL. Returns 0 or negative errno. */
+/* Reads all threads: states, stacks and what else is wanted. Returns 0 or negative errno. */
 int dump_read_threads(struct dump_collector *c);
 /* Reads a thread of Python, perhaps once more; what an earlier read has told stays where this one has no answer. */
 int dump_read_python_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread);
+
+/* Tells which threads run a function of another interpreter than the main one. */
+void dump_mark_subinterpreters(struct dump_collector *c);
 
 /* collect_gil.c */
 

@@ -156,8 +156,7 @@ int dump_read_python_thread(struct dump_collector *c, const struct dump_known *k
 	return err;
 }
 
-/* Tells which threads run a function of another interpreter than the main one. */
-static void mark_subinterpreters(struct dump_collector *c)
+void dump_mark_subinterpreters(struct dump_collector *c)
 {
 	for (size_t i = 0; i < c->out->count; i++) {
 		struct dump_thread *thread = &c->out->threads[i];
@@ -231,8 +230,5 @@ int dump_read_threads(struct dump_collector *c)
 	}
 	if (c->out->with_native)
 		dump_end_native();
-	if (!err)
-		err = dump_mark_gil_holders(c) ?: stacks_finish(c->stacks);
-	mark_subinterpreters(c);
 	return err;
 }

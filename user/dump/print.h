@@ -11,9 +11,16 @@
 
 struct json;
 
+/* text_stack.c */
+
 /* Prints the functions of a stack, each line behind so many blanks; with a thread's variables or NULL. */
 void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
 		      enum dump_style style, int indent, FILE *out);
+
+/* text_thread.c */
+
+/* Prints a time with the unit that fits it. */
+void dump_print_seconds(double seconds, FILE *out);
 /* Prints the begin of a thread's line: what it is called. */
 void dump_print_thread_name(const struct dump_thread *thread, FILE *out);
 /* Prints what a thread does, from its state to what it did since the earlier picture, which may be NULL. */
@@ -22,19 +29,15 @@ void dump_print_doing(const struct dump_process *process, const struct dump_proc
 /* Prints the thread's stack, or why there is none. */
 void dump_print_thread_stack(const struct dump_process *process, const struct dump_thread *thread,
 			     enum dump_style style, FILE *out);
-/* Returns whether two frames are at the same line of a function, in whichever expression. */
-bool dump_is_same_line(const struct dump_process *process, uint32_t a, uint32_t b);
-/* As many equal frames are printed as Python's traceback module does (_RECURSIVE_CUTOFF), then how many follow. */
-#define DUMP_EQUAL_FRAMES 3
-/* Says how many of the equal frames were not printed. */
-void dump_print_repeats(size_t equal, int indent, FILE *out);
 
-/* Prints a stack as DUMP_SHORT has it. */
-void dump_print_short_stack(const struct dump_process *process, uint32_t stack, int indent, FILE *out);
+/* short.c, task_text.c */
+
 /* Prints the threads as DUMP_SHORT has them. */
 void dump_print_short(const struct dump_process *process, const struct dump_process *before, FILE *out);
 /* Prints the tree of asyncio's tasks; nothing if they are not wanted. */
 void dump_print_tasks(const struct dump_process *process, enum dump_style style, FILE *out);
+
+/* json_frames.c, greenlet_print.c, task_json.c */
 
 /* Writes the functions of a stack as the array "frames"; with a thread's variables or NULL. */
 void dump_write_frames(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,

@@ -14,28 +14,6 @@
 #define NAMES_WIDTH    80
 #define AND_MORE_WIDTH 15
 
-/* Functions of the standard library that only call what the program gave them. */
-struct boilerplate {
-	const char *file, *module;
-	const char
-		*functions[8]; /* as they are called from 3.11 on; before, without the class; none: all of the file */
-};
-
-static const struct boilerplate boilerplates[] = {
-	{"threading.py",
-	 "threading",
-	 {"Thread._bootstrap", "Thread._bootstrap_inner", "Thread.__bootstrap", "Thread.__bootstrap_inner",
-	  "Thread.run"}},
-	{"asyncio/runners.py", "asyncio", {"Runner.run"}},
-	{"asyncio/base_events.py",
-	 "asyncio",
-	 {"BaseEventLoop.run_until_complete", "BaseEventLoop.run_forever", "BaseEventLoop._run_once"}},
-	{"asyncio/events.py", "asyncio", {"Handle._run"}},
-	{"concurrent/futures/thread.py", "concurrent.futures", {"_worker", "_WorkItem.run", "WorkerContext.run"}},
-	{"runpy.py", "runpy", {NULL}},
-	{"<frozen runpy>", "runpy", {NULL}},
-};
-
 /* Threads that are printed as one. */
 struct group {
 	char *text; /* what they do, and their stack: the key */
@@ -49,97 +27,6 @@ struct groups {
 	uint32_t *next;      /* of each thread the next one of its group */
 	uint32_t *order;     /* of the groups */
 };
-
-static bool has_function(const struct boilerplate *b, const char *name)
-{
-	for (size_t i = 0; i < sizeof(b->functions) / sizeof(*b->functions) && b->functions[i]; i++) {
-		const char *dot = strrchr(b->functions[i], '.');
-
-		if (!strcmp(name, b->functions[i]) || !strcmp(name, dot ? dot + 1 : b->functions[i]))
-			return true;
-	}
-	return !b->functions[0];
-}
-
-/* Returns the module of a frame that tells nothing of the program, or NULL. */
-static const char *boilerplate_of(const struct dump_process *process, uint32_t index)
-{
-	const struct profile_frame *frame = profile_frame_at(process->stacks, index);
-	const char *file = profile_string(process->stacks, frame->file);
-
-	if (frame->kind != PROFILE_PYTHON || profile_origin_of(process->stacks, frame->file) != PROFILE_STDLIB)
-		return NULL;
-	for (size_t i = 0; i < sizeof(boilerplates) / sizeof(*boilerplates); i++) {
-		if (!strcmp(file, boilerplates[i].file) &&
-		    has_function(&boilerplates[i], profile_string(process->stacks, frame->name)))
-			return boilerplates[i].module;
-	}
-	return NULL;
-}
-
-static void print_frame(const struct dump_process *process, uint32_t index, int indent, FILE *out)
-{
-	const struct profile_frame *frame = profile_frame_at(process->stacks, index);
-
-	fprintf(out, "%*s", indent, "");
-	text_print(profile_string(process->stacks, frame->name), out);
-	if (frame->kind == PROFILE_PYTHON) {
-		fputs(" (", out);
-		text_print(profile_string(process->stacks, frame->file), out);
-		if (frame->line != PROFILE_NO_LINE)
-			fprintf(out, ":%" PRId32, frame->line);
-		fputc(')', out);
-	}
-	fputc('\n', out);
-}
-
-/* Prints in one line the boilerplate from `at` on, of frames whose last is the leaf. Returns how many frames it is. */
-static size_t print_boilerplate(const struct dump_process *process, const uint32_t *frames, size_t at, int indent,
-				FILE *out)
-{
-	const char *module, *last = NULL;
-	size_t count = 0;
-
-	while (count <= at && boilerplate_of(process, frames[at - count]))
-		count++;
-	if (!count)
-		return 0;
-	fprintf(out, "%*s[%zu frame%s of ", indent, "", count, count == 1 ? "" : "s");
-	for (size_t i = 0; i < count; i++) {
-		module = boilerplate_of(process, frames[at - i]);
-		if (!last || strcmp(module, last))
-			fprintf(out, "%s%s", last ? ", " : "", module);
-		last = module;
-	}
-	fputs("]\n", out);
-	return count;
-}
-
-void dump_print_short_stack(const struct dump_process *process, uint32_t stack, int indent, FILE *out)
-{
-	size_t left, equal = 0, folded;
-	uint32_t *frames = dump_frames(process, stack, &left);
-	bool any = false; /* where it is has been printed, so that boilerplate is not all */
-
-	while (frames && left) {
-		size_t at = left - 1;
-
-		folded = any ? print_boilerplate(process, frames, at, indent, out) : 0;
-		if (folded) {
-			left -= folded;
-			continue;
-		}
-		any = any || profile_frame_at(process->stacks, frames[at])->kind == PROFILE_PYTHON;
-		if (equal++ < DUMP_EQUAL_FRAMES)
-			print_frame(process, frames[at], indent, out);
-		if (!at || !dump_is_same_line(process, frames[at - 1], frames[at])) {
-			dump_print_repeats(equal, indent, out);
-			equal = 0;
-		}
-		left--;
-	}
-	free(frames);
-}
 
 /* Returns what the thread does and its stack, as printed; the caller frees it. NULL without memory. */
 static char *tell(const struct groups *g, const struct dump_thread *thread)
