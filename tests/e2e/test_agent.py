@@ -221,7 +221,7 @@ def test_options_change_at_a_hangup(tmp_path):
     folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
     path.write_text("epoch: 1h\nfreq: 49\n")
     with agent(folder, "--config", path, "--keep", "2d") as process:
-        harness.wait_for(lambda: any(path.name.startswith(".pybpf-") for path in folder.glob(".*")))
+        harness.wait_for(folder.exists)
         path.write_text("epoch: 1x\n")
         process.send_signal(signal.SIGHUP)
         assert "line 1, column 8: --epoch 1x" in process.stderr.readline()

@@ -56,7 +56,7 @@ struct agent_metrics {
 	unsigned divisor;              /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */
 	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */
-	uint64_t unwritten;            /* epochs that a sink could not take: their samples are lost */
+	uint64_t unwritten;            /* epochs that are not in the folder: their samples are lost there */
 	struct archive_keeper_counts files;
 	struct agent_push_metrics {
 		struct push_counts counts; /* of requests, dropped ones by cause */

@@ -6,10 +6,11 @@
 
 #include "agent/internal.h"
 #include "base/log.h"
-#include "profile/saved.h"
 
-/* How long an epoch waits for the process that keeps the files to hand out one. */
+/* How long an epoch waits for a place beside those that are not written yet. */
 #define PATIENCE_MS 100
+/* Seconds that the end waits for a disk: a snapshot, which freezes it, takes some. */
+#define END_S 20.0
 
 static bool is_wanted(const struct agent_options *options)
 {
@@ -49,25 +50,20 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	const struct archive_span span = {.begin_ms = epoch->begin_ns / 1000000,
 					  .length_ms = epoch->length_ns / 1000000};
 	int err = tend(a);
-	FILE *file;
 
 	if (err)
 		return err;
-	file = archive_keeper_file(&a->keeper);
-	if (!file && !archive_keeper_poll(&a->keeper, PATIENCE_MS))
-		file = archive_keeper_file(&a->keeper);
-	if (!file) {
-		log_error("an epoch of %.0f s is lost: no file for it could be made in time in %s",
-			  (double)epoch->length_ns / 1e9, a->options.dir);
-		a->metrics.unwritten++;
-		return 0;
-	}
-	err = profile_save(epoch->profile, file);
-	err = archive_keeper_commit(&a->keeper, &span, err);
+	err = archive_keeper_write(&a->keeper, &span, epoch->profile);
+	if (err == -EBUSY && !archive_keeper_poll(&a->keeper, PATIENCE_MS))
+		err = archive_keeper_write(&a->keeper, &span, epoch->profile);
 	if (!err)
 		return 0;
-	log_error("an epoch of %.0f s is lost: it cannot be written to %s: %s", (double)epoch->length_ns / 1e9,
-		  a->options.dir, strerror(-err));
+	if (err == -EBUSY)
+		log_error("an epoch of %.0f s is lost: the disk of %s has not taken those before it yet",
+			  (double)epoch->length_ns / 1e9, a->options.dir);
+	else
+		log_error("an epoch of %.0f s is lost: it cannot be handed to what writes to %s: %s",
+			  (double)epoch->length_ns / 1e9, a->options.dir, strerror(-err));
 	a->metrics.unwritten++;
 	return err == -EPIPE ? err : 0;
 }
@@ -75,6 +71,8 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 static void count(const struct agent *a, struct agent_metrics *metrics)
 {
 	metrics->files = a->keeper.counts;
+	/* Those that it was handed and the disk did not take. */
+	metrics->unwritten += a->keeper.counts.failed;
 }
 
 static int reload(struct agent *a)
@@ -86,7 +84,11 @@ static int reload(struct agent *a)
 
 static void close_files(struct agent *a)
 {
-	archive_keeper_stop(&a->keeper);
+	const unsigned left = archive_keeper_stop(&a->keeper, END_S);
+
+	if (left)
+		log_error("%u epoch%s may be lost: the disk of %s did not take %s in %.0f s", left,
+			  left == 1 ? "" : "s", a->options.dir, left == 1 ? "it" : "them", END_S);
 }
 
 const struct agent_sink agent_files_sink = {

@@ -3,42 +3,26 @@
 #include "archive/keeper.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "archive/keeper_protocol.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "child/message.h"
 
-static int take_file(struct archive_keeper *keeper, int fd)
-{
-	FILE *file = fd < 0 || keeper->nr_files == ARCHIVE_KEEPER_FILES ? NULL : fdopen(fd, "w");
-
-	if (file)
-		keeper->files[keeper->nr_files++] = file;
-	else if (fd >= 0)
-		close(fd);
-	return file ? 0 : -EPIPE;
-}
+/* Seconds in which a process ends that could not begin. */
+#define BEGIN_END_S 10.0
 
 /* Takes one answer. Returns 0, or -EPIPE when the process has ended. */
 static int take_answer(struct archive_keeper *keeper, struct keeper_answer *a)
 {
-	int fd;
-
-	if (child_receive(keeper->process.socket, a, sizeof(*a), &fd, 1, 0) != (ssize_t)sizeof(*a)) {
-		if (fd >= 0)
-			close(fd);
+	if (recv(keeper->process.socket, a, sizeof(*a), 0) != (ssize_t)sizeof(*a))
 		return -EPIPE;
-	}
 	keeper->counts = a->counts;
-	if (a->kind == KEEPER_FILE)
-		return take_file(keeper, fd);
-	if (fd >= 0)
-		close(fd);
 	if (a->kind == KEEPER_DONE && keeper->waiting)
 		keeper->waiting--;
 	return 0;
@@ -58,7 +42,7 @@ int archive_keeper_start(struct archive_keeper *keeper, struct archive_store *st
 	/* Its first answer has the counts. */
 	if (!archive_keeper_poll(keeper, -1))
 		return 0;
-	archive_keeper_stop(keeper);
+	archive_keeper_stop(keeper, BEGIN_END_S);
 	return error_set(error, -EPIPE, "the process that keeps the epochs ended at once");
 }
 
@@ -80,26 +64,34 @@ int archive_keeper_poll(struct archive_keeper *keeper, int wait_ms)
 	return n < 0 ? -errno : 0;
 }
 
-FILE *archive_keeper_file(const struct archive_keeper *keeper)
+/* Copies a profile to a file in memory. Returns its descriptor or negative errno. */
+static int copy_to_memory(const struct profile *profile)
 {
-	return keeper->nr_files ? keeper->files[0] : NULL;
+	int fd = memfd_create("pybpf-epoch", MFD_CLOEXEC), err = fd < 0 ? -errno : 0;
+
+	err = err ?: archive_store_copy(profile, fd);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
-int archive_keeper_commit(struct archive_keeper *keeper, const struct archive_span *span, int err)
+int archive_keeper_write(struct archive_keeper *keeper, const struct archive_span *span, const struct profile *profile)
 {
-	struct keeper_request request = {.kind = KEEPER_COMMIT, .span = *span};
-	FILE *file = keeper->files[0];
+	const struct keeper_request request = {.kind = KEEPER_WRITE, .span = *span};
+	int fd, err;
 
-	memmove(keeper->files, keeper->files + 1, --keeper->nr_files * sizeof(*keeper->files));
-	if (!err && ferror(file))
-		err = -EIO;
-	if (fclose(file) && !err)
-		err = -errno;
-	if (err)
-		request.kind = KEEPER_DISCARD;
-	if (send(keeper->process.socket, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
-		return -EPIPE;
-	keeper->waiting++;
+	if (keeper->waiting >= ARCHIVE_KEEPER_WAITING_MAX)
+		return -EBUSY;
+	fd = copy_to_memory(profile);
+	if (fd < 0)
+		return fd;
+	err = child_send(keeper->process.socket, &request, sizeof(request), &fd, 1, MSG_DONTWAIT);
+	if (err == -EAGAIN)
+		err = -EBUSY;
+	close(fd);
+	keeper->waiting += !err;
 	return err;
 }
 
@@ -107,19 +99,23 @@ int archive_keeper_limit(struct archive_keeper *keeper, const struct archive_lim
 {
 	const struct keeper_request request = {.kind = KEEPER_LIMIT, .limits = *limits};
 
-	return send(keeper->process.socket, &request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request)
-		       ? 0
-		       : -EPIPE;
+	/* Where it finds no place, the disk does not answer, and the limits stay as they are. */
+	return child_send(keeper->process.socket, &request, sizeof(request), NULL, 0, MSG_DONTWAIT);
 }
 
-void archive_keeper_stop(struct archive_keeper *keeper)
+unsigned archive_keeper_stop(struct archive_keeper *keeper, double wait_s)
 {
+	const double until = clock_s(CLOCK_MONOTONIC) + wait_s;
+	double left = wait_s;
+	unsigned waiting;
+
 	if (!keeper->process.pid)
-		return;
-	while (keeper->waiting && !archive_keeper_poll(keeper, -1))
-		;
-	for (size_t i = 0; i < keeper->nr_files; i++)
-		fclose(keeper->files[i]);
-	keeper->nr_files = 0;
-	child_end(&keeper->process, INFINITY);
+		return 0;
+	while (keeper->waiting && left > 0 && !archive_keeper_poll(keeper, (int)(left * 1000) + 1))
+		left = until - clock_s(CLOCK_MONOTONIC);
+	left = until - clock_s(CLOCK_MONOTONIC);
+	child_end(&keeper->process, left > 0 ? left : 0);
+	waiting = keeper->waiting;
+	keeper->waiting = 0;
+	return waiting;
 }

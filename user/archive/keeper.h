@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process that makes, names, merges and removes the files of a folder of epochs, so that the process that samples
- * needs no right to do so, and never waits for it. It hands out open files without a final name, and names them on
- * request. It ends when the other process does; what was not named then is removed.
+ * A process that writes, names, merges and removes the files of a folder of epochs, so that the process that samples
+ * needs no right to do so, and never waits for the disk, which a snapshot may freeze. It is handed epochs in files in
+ * memory, and copies them to the disk. It ends when the other process does, after what it was handed.
  */
 #ifndef ARCHIVE_KEEPER_H
 #define ARCHIVE_KEEPER_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "archive/retain.h"
 #include "archive/store.h"
 #include "base/error.h"
 #include "child/child.h"
 
-/* Files that are handed out ahead: while one is named, and others are merged, the next one is there. */
-#define ARCHIVE_KEEPER_FILES 2
+/* Epochs that wait in memory at most: while one is written, and others are merged, the next one has a place. */
+#define ARCHIVE_KEEPER_WAITING_MAX 2
+
+struct profile;
 
 /* What the process has done so far. */
 struct archive_keeper_counts {
@@ -32,9 +33,7 @@ struct archive_keeper_counts {
 
 struct archive_keeper {
 	struct child process;
-	FILE *files[ARCHIVE_KEEPER_FILES]; /* in the order in which they are to be written */
-	size_t nr_files;
-	unsigned waiting; /* epochs whose naming is not known to be done */
+	unsigned waiting; /* epochs that were handed over and are not known to be written */
 	struct archive_keeper_counts counts;
 };
 
@@ -49,16 +48,18 @@ int archive_keeper_start(struct archive_keeper *keeper, struct archive_store *st
  * at all. Returns 0, or -EPIPE when the process has ended.
  */
 int archive_keeper_poll(struct archive_keeper *keeper, int wait_ms);
-/* Returns the file for the next epoch, or NULL while the process has others to name. It stays the keeper's. */
-FILE *archive_keeper_file(const struct archive_keeper *keeper);
 /*
- * Closes that file and has it named; after err, of writing it, it is removed. Returns 0, or negative errno after which
- * it is removed, too.
+ * Hands over an epoch, which is copied to memory, and does not wait until it is on the disk. Returns 0, or negative
+ * errno: -EBUSY while ARCHIVE_KEEPER_WAITING_MAX of them wait, -EPIPE when the process has ended.
  */
-int archive_keeper_commit(struct archive_keeper *keeper, const struct archive_span *span, int err);
+int archive_keeper_write(struct archive_keeper *keeper, const struct archive_span *span, const struct profile *profile);
 /* Changes the limits. Returns 0 or negative errno. */
 int archive_keeper_limit(struct archive_keeper *keeper, const struct archive_limits *limits);
-/* Waits until all epochs have their names, and for the process to end. May be called twice, and on a zeroed struct. */
-void archive_keeper_stop(struct archive_keeper *keeper);
+/*
+ * Waits at most wait_s seconds until all epochs are written, and the process has ended. One that a disk holds up is
+ * left to itself: it ends when the disk answers. Returns the epochs that were not written by then. May be called twice,
+ * and on a zeroed struct.
+ */
+unsigned archive_keeper_stop(struct archive_keeper *keeper, double wait_s);
 
 #endif

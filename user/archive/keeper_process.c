@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,91 +18,104 @@
 #define PARTS_STAY_S 10
 /* Merging takes at most this share of the time of a CPU. */
 #define MERGE_SHARE 0.002
-/* Interval between tries to make a file where that failed, and to remove parts. */
+/* Interval between tries to remove parts. */
 #define TRY_MS 1000
+/* Bytes that are copied at a time. */
+#define COPY_SIZE 65536
 
 struct server {
 	int fd;
 	struct archive_store *store;
 	struct archive_limits limits;
-	/* Files that were handed out, in the order in which they come back. */
-	struct archive_file files[ARCHIVE_KEEPER_FILES];
-	size_t nr_files;
 	struct archive_keeper_counts counts;
 	bool retain_failed; /* it was said; no further try before the next epoch */
-	bool make_failed;   /* it was said; it is tried again */
 	double wait_until;  /* CLOCK_MONOTONIC seconds: no step before */
 };
 
-/* Sends an answer, with a descriptor if it is not -1. Returns whether the other process is still there. */
-static bool answer(struct server *s, struct keeper_answer *a, int descriptor)
+/* Sends an answer, if the other process is still there. */
+static void answer(struct server *s, struct keeper_answer *a)
 {
 	s->counts.kept = s->store->list.count;
 	s->counts.size = archive_store_size(s->store);
 	s->counts.cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	a->counts = s->counts;
-	return !child_send(s->fd, a, sizeof(*a), &descriptor, descriptor >= 0, 0);
+	child_send(s->fd, a, sizeof(*a), NULL, 0, 0);
 }
 
-/* Hands out files until there are enough of them. Returns whether the other process is still there. */
-static bool hand_out(struct server *s)
+static int write_all(int fd, const char *bytes, size_t size)
 {
-	while (s->nr_files < ARCHIVE_KEEPER_FILES) {
-		struct keeper_answer a = {.kind = KEEPER_FILE};
-		struct archive_file *file = &s->files[s->nr_files];
-		int err = archive_store_make(s->store, file);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, bytes + done, size - done);
 
-		if (err && s->make_failed)
-			return true;
-		s->make_failed = err != 0;
-		if (err) {
-			a.kind = KEEPER_TOLD;
-			error_set(&a.error, err, "cannot make a file for the next epoch: %s", strerror(-err));
-			return answer(s, &a, -1);
-		}
-		s->nr_files++;
-		if (!answer(s, &a, file->fd))
-			return false;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
 	}
-	return true;
+	return 0;
 }
 
-/* Ends the file that was handed out first. */
-static bool end_file(struct server *s, const struct keeper_request *request)
+/* Copies a file from its begin. Returns 0 or negative errno. */
+static int copy(int from, int to)
+{
+	static char bytes[COPY_SIZE];
+	ssize_t n = 1;
+	int err = lseek(from, 0, SEEK_SET) < 0 ? -errno : 0;
+
+	while (!err && n > 0) {
+		n = read(from, bytes, sizeof(bytes));
+		if (n < 0)
+			err = -errno;
+		else
+			err = write_all(to, bytes, (size_t)n);
+	}
+	return err;
+}
+
+/* Writes an epoch to the folder. Returns 0 or negative errno. */
+static int write_epoch(struct archive_store *store, const struct archive_span *span, int from)
+{
+	struct archive_file file;
+	int err = archive_store_make(store, &file);
+
+	err = err ?: copy(from, file.fd);
+	err = err ?: archive_store_commit(store, &file, span);
+	archive_store_discard(store, &file);
+	return err;
+}
+
+static void take_epoch(struct server *s, const struct archive_span *span, int from)
 {
 	struct keeper_answer a = {.kind = KEEPER_DONE};
-	struct archive_file file = {.fd = -1};
-	int err = -EPROTO;
+	int err = from < 0 ? -EPROTO : write_epoch(s->store, span, from);
 
-	if (s->nr_files) {
-		file = s->files[0];
-		memmove(s->files, s->files + 1, --s->nr_files * sizeof(*s->files));
-	}
-	if (request->kind == KEEPER_COMMIT && file.fd >= 0) {
-		err = archive_store_commit(s->store, &file, &request->span);
-		if (err)
-			error_set(&a.error, err, "cannot write an epoch: %s; its samples are lost", strerror(-err));
-	}
-	archive_store_discard(s->store, &file);
+	if (err)
+		error_set(&a.error, err, "cannot write an epoch: %s; its samples are lost", strerror(-err));
+	else
+		s->counts.written_bytes += s->store->list.epochs[s->store->list.count - 1].size;
 	s->counts.written += !err;
 	s->counts.failed += err != 0;
-	if (!err)
-		s->counts.written_bytes += s->store->list.epochs[s->store->list.count - 1].size;
 	s->retain_failed = false;
-	return answer(s, &a, -1);
+	answer(s, &a);
 }
 
+/* Receives one request and does it. Returns whether there was one: those that a process has sent outlive it. */
 static bool serve(struct server *s)
 {
 	struct keeper_request request;
+	int fd;
+	bool there = child_receive(s->fd, &request, sizeof(request), &fd, 1, 0) == (ssize_t)sizeof(request);
 
-	if (recv(s->fd, &request, sizeof(request), 0) != (ssize_t)sizeof(request))
-		return false;
-	if (request.kind != KEEPER_LIMIT)
-		return end_file(s, &request);
-	request.limits.merge_from = s->limits.merge_from;
-	s->limits = request.limits;
-	return true;
+	if (there && request.kind == KEEPER_LIMIT) {
+		request.limits.merge_from = s->limits.merge_from;
+		s->limits = request.limits;
+	} else if (there) {
+		take_epoch(s, &request.span, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return there;
 }
 
 /* Takes one step to the limits. Returns whether there may be more to do. */
@@ -127,7 +139,7 @@ static bool retain(struct server *s)
 		s->counts.removed++;
 	s->retain_failed = done < 0;
 	if (done)
-		answer(s, &a, -1);
+		answer(s, &a);
 	return done == 1;
 }
 
@@ -146,10 +158,12 @@ static int give_up_rights(struct server *s, struct error *error)
 static void work(struct server *s)
 {
 	struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+	struct keeper_answer begun = {.kind = KEEPER_TOLD};
 	bool busy = true, there = true;
 
-	while (there && hand_out(s)) {
-		bool soon = s->make_failed || s->wait_until > clock_s(CLOCK_MONOTONIC);
+	answer(s, &begun);
+	while (there) {
+		bool soon = s->wait_until > clock_s(CLOCK_MONOTONIC);
 		int n = poll(&wait, 1, busy ? 0 : soon ? TRY_MS : LOOK_MS);
 
 		if (n > 0)
@@ -175,7 +189,5 @@ void keeper_run(int fd, void *state)
 		archive_store_begin(s.store, &error);
 	if (child_say_begun(fd, &error))
 		work(&s);
-	for (size_t i = 0; i < s.nr_files; i++)
-		archive_store_discard(s.store, &s.files[i]);
 	archive_store_close(s.store);
 }

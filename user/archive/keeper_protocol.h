@@ -7,8 +7,7 @@
 
 struct keeper_request {
 	enum {
-		KEEPER_COMMIT,
-		KEEPER_DISCARD,
+		KEEPER_WRITE, /* with the descriptor of a file in memory */
 		KEEPER_LIMIT
 	} kind;
 	struct archive_span span;
@@ -17,8 +16,7 @@ struct keeper_request {
 
 struct keeper_answer {
 	enum {
-		KEEPER_FILE, /* with a descriptor */
-		KEEPER_DONE, /* a request to commit or discard, or failed to */
+		KEEPER_DONE, /* an epoch was written, or could not be */
 		KEEPER_TOLD, /* counts, and what failed beside requests */
 	} kind;
 	struct archive_keeper_counts counts;

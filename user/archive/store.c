@@ -133,7 +133,7 @@ int archive_store_commit(struct archive_store *store, struct archive_file *file,
 	return err;
 }
 
-static int write_profile(const struct profile *profile, int fd)
+int archive_store_copy(const struct profile *profile, int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
@@ -163,7 +163,7 @@ static int merge(struct archive_store *store, const struct archive_step *step, s
 		return err == -ENOMEM ? error_set(error, err, "out of memory while epochs were merged") : err;
 	}
 	err = archive_store_make(store, &file);
-	err = err ?: write_profile(all, file.fd);
+	err = err ?: archive_store_copy(all, file.fd);
 	profile_free(all);
 	if (!err)
 		err = archive_store_commit(store, &file, &span);

@@ -13,6 +13,8 @@
 #include "archive/retain.h"
 #include "base/error.h"
 
+struct profile;
+
 struct archive_store {
 	int folder; /* -1: not open */
 	struct archive_list list;
@@ -42,6 +44,8 @@ int archive_store_make(const struct archive_store *store, struct archive_file *f
  * number here. Closes the file in all cases; on failure it is removed. Returns 0 or negative errno.
  */
 int archive_store_commit(struct archive_store *store, struct archive_file *file, const struct archive_span *span);
+/* Writes a profile to an open file, which stays open. Returns 0 or negative errno. */
+int archive_store_copy(const struct profile *profile, int fd);
 /* Removes the file. May be called twice. */
 void archive_store_discard(const struct archive_store *store, struct archive_file *file);
 

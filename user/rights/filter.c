@@ -151,7 +151,7 @@ static const struct rule rules[] = {
 	/* No memory becomes code. */
 	{SYS_mmap, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
 	{SYS_mprotect, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
-	/* A body that is handed to the process with the network, or to the one that serves. */
+	/* What is handed to the process with the network, to the one that serves, or to the one that keeps files. */
 	{SYS_memfd_create, S | R, 0, 0, 0},
 	{SYS_munmap, ANY, 0, 0, 0},
 	{SYS_mremap, ANY, 0, 0, 0},

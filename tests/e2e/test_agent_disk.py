@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pybpf agent --dir on a disk that is full, or does not answer: sampling goes on, and each epoch is written or counted."""
+
+import contextlib
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+from test_agent import epochs
+from test_agent_serve import metrics, served
+
+NEEDED = ("mkfs.ext4", "fsfreeze")
+
+
+@contextlib.contextmanager
+def mounted(folder, *args):
+    folder.mkdir()
+    done = subprocess.run(["mount", *args, folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("nothing can be mounted here: " + done.stderr)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@contextlib.contextmanager
+def frozen(folder):
+    """A disk of which a snapshot is made."""
+    subprocess.run(["fsfreeze", "--freeze", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", folder], check=True)
+
+
+def ended(ask):
+    return metrics(ask)["pybpf_epochs_total"]
+
+
+def after_some_epochs(ask, count):
+    """The metrics after so many more epochs have ended."""
+    until = ended(ask) + count
+    return harness.wait_for(lambda: metrics(ask) if ended(ask) >= until else None)
+
+
+def add_up(now):
+    """Some epochs were lost, and all are written or lost, but for the last one, which may be on its way."""
+    written, lost = now["pybpf_files_written_total"], now["pybpf_epochs_unwritten_total"]
+    assert lost >= 1 and now["pybpf_epochs_total"] - 1 <= written + lost <= now["pybpf_epochs_total"]
+
+
+@pytest.mark.skipif(not all(map(shutil.which, NEEDED)), reason="%s and %s are not installed" % NEEDED)
+def test_a_disk_that_does_not_answer(tmp_path):
+    """Two epochs wait for it, further ones are lost."""
+    image = tmp_path / "image"
+    with open(image, "wb") as file:
+        file.truncate(8 << 20)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    with mounted(tmp_path / "disk", "-o", "loop", image) as disk:
+        with served(disk / "epochs", "--epoch", "1s", "--fixed-epochs") as (process, ask):
+            after_some_epochs(ask, 1)
+            with frozen(disk):
+                meanwhile = after_some_epochs(ask, 3)
+            harness.wait_for(lambda: len(epochs(disk / "epochs")) > meanwhile["pybpf_files_written_total"] + 1)
+            now = metrics(ask)
+            process.terminate()
+            err = process.communicate(timeout=harness.PATIENCE)[1]
+        assert process.returncode == 0 and "the disk of %s has not taken those before it yet" % (disk / "epochs") in err, err
+        add_up(now)
+
+
+def test_a_full_disk(tmp_path):
+    """Each epoch is written, or is counted and said."""
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=64k,mode=0700", "none") as disk:
+        with served(disk / "epochs", "--epoch", "1s", "--fixed-epochs") as (process, ask):
+            after_some_epochs(ask, 1)
+            with contextlib.suppress(OSError), open(disk / "rest", "wb", buffering=0) as rest:
+                while True:
+                    rest.write(bytes(4096))
+            now = after_some_epochs(ask, 2)
+            process.terminate()
+            err = process.communicate(timeout=harness.PATIENCE)[1]
+        assert process.returncode == 0 and "cannot write an epoch: No space left on device" in err, err
+        add_up(now)
