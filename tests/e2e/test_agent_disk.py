@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pybpf agent --dir on a disk that is full, or does not answer: sampling goes on, and each epoch is written or counted."""
+"""pybpf agent --dir on a disk that is full, or does not answer, and without its other processes: nothing is lost in silence."""
 
 import contextlib
+import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import harness
-from test_agent import epochs
+from test_agent import agent, epochs
+from test_agent_push import named
 from test_agent_serve import metrics, served
 
 NEEDED = ("mkfs.ext4", "fsfreeze")
@@ -85,3 +88,17 @@ def test_a_full_disk(tmp_path):
             err = process.communicate(timeout=harness.PATIENCE)[1]
         assert process.returncode == 0 and "cannot write an epoch: No space left on device" in err, err
         add_up(now)
+
+
+@pytest.mark.parametrize("name, words", [
+    ("pybpf-maker", "processes that start cannot be sampled any more"),
+    ("pybpf-keeper", "no more epochs can be written"),
+])
+def test_without_another_process_it_ends(tmp_path, name, words):
+    """So that a service manager starts it again. Without helpers it would go on, and see no process that starts."""
+    with agent(tmp_path / "epochs", "--epoch", "1h") as process:
+        (pid,) = harness.wait_for(lambda: named(process.pid, name))
+        harness.wait_for((tmp_path / "epochs").exists)
+        os.kill(pid, signal.SIGKILL)
+        err = process.communicate(timeout=harness.PATIENCE)[1]
+    assert process.returncode == 1 and words in err, err

@@ -9,6 +9,7 @@
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "helper/helper.h"
 #include "profile/profile.h"
 #include "rights/priority.h"
 #include "session/run.h"
@@ -59,10 +60,19 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
+/* Returns 0, or -EPIPE after reporting that no process can be looked at any more. */
+static int look_at_helpers(void)
+{
+	if (!helper_is_gone())
+		return 0;
+	log_error("the process that makes helpers has ended: processes that start cannot be sampled any more");
+	return -EPIPE;
+}
+
 static int on_tick(void *arg)
 {
 	struct agent *a = arg;
-	int err = 0;
+	int err = look_at_helpers();
 
 	agent_notify_tend(&a->notify);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)

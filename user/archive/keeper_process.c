@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,6 +181,7 @@ void keeper_run(int fd, void *state)
 	struct server s = {.fd = fd, .store = begin->store, .limits = begin->limits};
 	struct error error = {.code = 0};
 
+	prctl(PR_SET_NAME, "pybpf-keeper");
 	priority_restore();
 	/* Its last epoch is still to come when Ctrl-C or SIGTERM end the other process. */
 	child_block_signals();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and stops the process that makes helpers, and asks it for helpers. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -62,6 +63,13 @@ int helper_forkserver_index_of(helper_service *service)
 			return (int)i;
 	}
 	return -ENOSYS;
+}
+
+bool helper_is_gone(void)
+{
+	struct pollfd poll_socket = {.fd = forkserver.fd};
+
+	return forkserver.fd >= 0 && poll(&poll_socket, 1, 0) == 1 && poll_socket.revents & (POLLHUP | POLLERR);
 }
 
 void helper_forkserver_stop(void)

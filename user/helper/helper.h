@@ -89,6 +89,9 @@ bool helper_has_answer(struct helper_subject *subject);
 /* Discards questions of helper_ask() about the subject, which will not be repeated. */
 void helper_discard(struct helper_subject subject);
 
+/* Returns whether the process that makes helpers has ended: soon nothing will be answered any more. */
+bool helper_is_gone(void);
+
 /* Returns whether a signal that ends a run is pending. */
 bool helper_is_interrupted(void);
 
