@@ -12,15 +12,15 @@ import urllib.request
 import harness
 from harness import cpu_s
 from test_agent import agent, as_json, end, epochs, values
-from test_agent_push import pprof_total, process_names
+from test_agent_push import HOME, pprof_total, process_names
 
 SECRET = "0123456789abcdef" * 4
 
 
 @contextlib.contextmanager
-def served(folder, *args):
+def served(folder, *args, **options):
     """An agent that listens, and the function that asks it: gives the status and the body of an answer."""
-    with agent(folder, "--listen", ":0", "-v", *args) as process:
+    with agent(folder, "--listen", ":0", "-v", *args, **options) as process:
         address = None
         while not address:
             line = process.stderr.readline()
@@ -87,6 +87,21 @@ def test_without_what_serves_it_ends(tmp_path):
             err = process.communicate(timeout=harness.PATIENCE)[1]
             assert process.returncode == 1 and "has ended: nobody is served any more" in err, err
     assert len(epochs(folder)) == 1
+
+
+def test_requests_add_up(tmp_path):
+    """What an earlier agent has left is sent, or waits, beside what was submitted: it is counted."""
+    arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--spool", tmp_path / "spool", "--epoch", "1s"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        for _ in range(2):
+            with served(tmp_path / "epochs", "-p", target.pid, *arguments, env=HOME) as (process, ask):
+                now = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] else None)
+                end(process)
+    counts = {name: now['pybpf_requests_%s{receiver="otlp"}' % name] for name in ("submitted_total", "found_total", "sent_total", "waiting")}
+    dropped = sum(value for name, value in now.items() if name.startswith("pybpf_requests_dropped_total"))
+    assert counts["found_total"] >= 1 and counts["sent_total"] == 0
+    assert counts["submitted_total"] + counts["found_total"] == counts["waiting"] + dropped
+    assert now['pybpf_samples_unsent_total{receiver="otlp"}'] == 0
 
 
 def test_a_token(tmp_path):

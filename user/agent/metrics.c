@@ -61,7 +61,7 @@ static void add_samples(struct rows *rows, const struct agent_metrics *m, const 
 static void add_cost(struct rows *rows, const struct agent_metrics *m)
 {
 	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, m->cpu_s,
-		  "CPU time of pybpf and its helpers, without what serves and sends.");
+		  "CPU time of pybpf and its helpers, without what serves, sends and keeps the folder.");
 	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)m->rss_bytes,
 		  "Memory of pybpf at the end of the last epoch.");
 	add_plain(rows, "pybpf_map_memory_bytes", SERVE_GAUGE, (double)m->map_bytes,
@@ -81,6 +81,8 @@ static void add_files(struct rows *rows, const struct archive_keeper_counts *c)
 	add_plain(rows, "pybpf_files_merged_total", SERVE_COUNTER, (double)c->merged,
 		  "Times that the epochs of an hour became one.");
 	add_plain(rows, "pybpf_files_removed_total", SERVE_COUNTER, (double)c->removed, "Files that were removed.");
+	add_plain(rows, "pybpf_files_cpu_seconds_total", SERVE_COUNTER, c->cpu_s,
+		  "CPU time of the process that keeps the folder.");
 	add_plain(rows, "pybpf_files", SERVE_GAUGE, (double)c->kept, "Files in the folder.");
 	add_plain(rows, "pybpf_files_bytes", SERVE_GAUGE, (double)c->size, "Bytes of all files in the folder.");
 }
@@ -92,17 +94,23 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 		[PUSH_OTLP] = "otlp", [PUSH_PYROSCOPE] = "pyroscope", [PUSH_PPROF] = "pprof"};
 #define EACH_RECEIVER(n, value, text)                                                                                  \
 	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {                                                                 \
-		const struct push_counts *c = &m->push[i].counts;                                                      \
+		const struct agent_push_metrics *p = &m->push[i];                                                      \
                                                                                                                        \
 		if (a->options.push.urls[i])                                                                           \
 			add_labelled(rows, n, (double)(value), (struct serve_label){"receiver", kinds[i]}, text);      \
 	}
-	EACH_RECEIVER("pybpf_requests_submitted_total", c->submitted, "Requests that were to be sent.")
-	EACH_RECEIVER("pybpf_requests_sent_total", c->sent, "Requests that the receiver took.")
-	EACH_RECEIVER("pybpf_requests_sent_bytes_total", c->sent_bytes, "Their bytes.")
-	EACH_RECEIVER("pybpf_requests_retried_total", c->retried, "Attempts that failed and were repeated.")
-	EACH_RECEIVER("pybpf_profiles_rejected_total", c->rejected_profiles,
+	EACH_RECEIVER("pybpf_requests_submitted_total", p->counts.submitted, "Requests that were to be sent.")
+	EACH_RECEIVER("pybpf_requests_found_total", p->counts.found,
+		      "Requests of an earlier agent that were in the spool.")
+	EACH_RECEIVER("pybpf_requests_sent_total", p->counts.sent, "Requests that the receiver took.")
+	EACH_RECEIVER("pybpf_requests_sent_bytes_total", p->counts.sent_bytes, "Their bytes.")
+	EACH_RECEIVER("pybpf_requests_retried_total", p->counts.retried, "Attempts that failed and were repeated.")
+	EACH_RECEIVER("pybpf_profiles_rejected_total", p->counts.rejected_profiles,
 		      "Profiles that the receiver refused, of requests that it took.")
+	EACH_RECEIVER("pybpf_samples_unsent_total", p->unmade, "Samples for which no request could be made.")
+	EACH_RECEIVER("pybpf_sender_restarts_total", p->counts.restarts,
+		      "Times that the process that sends was started again.")
+	EACH_RECEIVER("pybpf_sender_cpu_seconds_total", p->counts.cpu_s, "CPU time of the process that sends.")
 	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
 		for (int cause = 0; cause < PUSH_CAUSES && a->options.push.urls[i]; cause++)
 			add(rows, &(struct serve_metric){
