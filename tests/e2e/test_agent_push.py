@@ -179,6 +179,17 @@ def test_killed(tmp_path):
             harness.wait_for(lambda: not any(Path("/proc/%d" % pid).exists() for pid in pids))
 
 
+def test_without_what_keeps_files(tmp_path):
+    """The agent ends, and its last epoch is sent: it is lost in the folder only."""
+    with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
+        with agent(tmp_path / "epochs", "-p", target.pid, "--otlp", it.url, "-F", 499, env=HOME) as process:
+            harness.wait_for(lambda: harness.samples_now(process.pid))
+            os.kill(named(process.pid, "pybpf-keeper")[0], signal.SIGKILL)
+            err = process.communicate(timeout=harness.PATIENCE)[1]
+    assert process.returncode == 1 and "no more epochs can be written" in err, err
+    assert len(it.requests) == 1 and otlp_total(it.requests[0].body) > 0
+
+
 def test_without_a_folder(tmp_path):
     """Files are kept only where they are asked for, or nothing is sent."""
     with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:

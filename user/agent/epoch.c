@@ -148,6 +148,19 @@ static void measure_cost(struct agent *a, const struct session_account *account)
 	m->map_bytes = session_get_map_bytes(a->session);
 }
 
+/* One that fails keeps the epoch from no other. Returns 0, or the first one's negative errno. */
+static int give_to_sinks(struct agent *a, const struct agent_epoch *epoch)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->nr_sinks; i++) {
+		int failed = a->sinks[i]->take ? a->sinks[i]->take(a, epoch) : 0;
+
+		err = err ?: failed;
+	}
+	return err;
+}
+
 /* Hands the epoch on that ended at a time. account: of the session, up to now. */
 static int hand_on(struct agent *a, double end, const struct session_account *account)
 {
@@ -160,11 +173,11 @@ static int hand_on(struct agent *a, double end, const struct session_account *ac
 	a->account = *account;
 	of_epoch.duration_s = a->metrics.epoch_s = end - a->begin;
 	err = err ?: agent_describe(a, &of_epoch, a->begin_ns, profile);
+	epoch.profile = profile;
 	if (err)
 		log_error("cannot finish an epoch: %s", strerror(-err));
-	epoch.profile = profile;
-	for (size_t i = 0; i < a->nr_sinks && !err; i++)
-		err = a->sinks[i]->take ? a->sinks[i]->take(a, &epoch) : 0;
+	else
+		err = give_to_sinks(a, &epoch);
 	profile_free(profile);
 	measure_cost(a, &of_epoch);
 	tell_epoch(a, &of_epoch);
