@@ -194,6 +194,8 @@ WRONG_FILES = [
     ("config: other", "line 1, column 1: there is no option config"),
     ("", "it is empty"),
     ("all: true\npid: 1", "--all and -p contradict each other"),
+    ("epoch: 1s\nlisten: here", "line 2, column 9: --listen: cannot listen on here: write ADDRESS:PORT"),
+    ("[" * 70000, "it is no file of at most 64 KiB"),
 ]
 
 
@@ -217,10 +219,17 @@ def test_files_of_options(tmp_path):
     assert run.code == 2 and "others may write to it" in harness.one_sentence(run.err)
 
 
+def test_a_fifo_is_no_file_of_options(tmp_path):
+    """It has no writer: who read it would wait."""
+    os.mkfifo(tmp_path / "fifo")
+    run = pybpf("agent", "--check", "--config", tmp_path / "fifo", timeout=harness.PATIENCE)
+    assert run.code == 2 and "it is no file of at most 64 KiB" in harness.one_sentence(run.err), run
+
+
 def test_options_change_at_a_hangup(tmp_path):
     folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
     path.write_text("epoch: 1h\nfreq: 49\n")
-    with agent(folder, "--config", path, "--keep", "2d") as process:
+    with agent(folder, "--config", path, "--keep", "2d", "--max-c", "50%") as process:
         harness.wait_for(folder.exists)
         path.write_text("epoch: 1x\n")
         process.send_signal(signal.SIGHUP)
@@ -229,7 +238,8 @@ def test_options_change_at_a_hangup(tmp_path):
         path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\n")
         process.send_signal(signal.SIGHUP)
         assert "has another freq, which changes at the next start" in process.stderr.readline()
-        assert "was read again: epochs of 1 s, which are kept for 172800 s" in process.stderr.readline()
+        said = process.stderr.readline()
+        assert "was read again: epochs of 1 s, which are kept for 172800 s" in said and "--max-cpu 50 %" in said
         end(process)
     (name,) = epochs(folder)
     assert as_json(folder)["facts"]["freq_hz"] == "49"

@@ -221,6 +221,8 @@ def test_bad_input(tmp_path):
     for check in ([], ["--check"]):
         run = pybpf("agent", "--otlp", "http://localhost:1/", "--http-token", token, *check)
         assert run.code == 1 and "others than its owner may use %s" % token in harness.one_sentence(run.err), run
+    run = pybpf("agent", "--listen", ":0", "--listen-token", token, "--check")
+    assert run.code == 1 and "others than its owner may use %s" % token in harness.one_sentence(run.err), run
     config.write_text("epoch: 5s\npprof: ftp://x\n", encoding="ascii")
     run = pybpf("agent", "--config", config, "--check")
     assert run.code == 2 and "line 2, column 8: --pprof: ftp://x: not a URL" in harness.one_sentence(run.err), run

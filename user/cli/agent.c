@@ -78,6 +78,18 @@ static void set_session(struct cli_agent_options *o)
 	o->agent.freq = o->session.freq;
 }
 
+/* Reads the files that options name, as the start does. */
+static int check_files(const struct agent_options *o)
+{
+	struct error error;
+	int code = cli_agent_push_check_files(&o->push);
+
+	if (code || !o->serve.listen || !serve_check(&o->serve, &error))
+		return code;
+	log_error("%s", error.text);
+	return CLI_FAILED;
+}
+
 int cli_agent(int argc, char **argv)
 {
 	struct cli_targets targets = {0};
@@ -94,10 +106,9 @@ int cli_agent(int argc, char **argv)
 	if (code || helped)
 		goto done;
 	if (o.check) {
-		code = cli_agent_push_check_files(&o.agent.push);
-		if (code)
-			goto done;
-		puts("The options are in order.");
+		code = check_files(&o.agent);
+		if (!code)
+			puts("The options are in order.");
 		goto done;
 	}
 	set_session(&o);

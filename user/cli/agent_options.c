@@ -175,12 +175,23 @@ static const struct cli_option epoch_options[] = {
 	{0},
 };
 
+static int take_listen(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	struct error error;
+
+	if (serve_check(&(struct serve_options){.listen = value}, &error))
+		return cli_usage("%s: %s", cli_option_spelling(option), error.text);
+	o->agent.serve.listen = value;
+	return 0;
+}
+
 static const struct cli_option serve_options[] = {
 	{"listen", 0, "ADDRESS:PORT|PATH",
 	 "answer requests by HTTP: /debug/pprof/profile (wall and gil with these modes), /metrics for Prometheus, "
 	 "/healthz "
 	 "and /readyz; :PORT is on 127.0.0.1, a PATH with a slash is a Unix socket",
-	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.serve.listen)},
+	 .take = take_listen},
 	{"listen-token", 0, "FILE", "clients have to send this bearer token; a file that only its owner may use",
 	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.serve.token)},
 	{0},
@@ -339,16 +350,26 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 	return cli_agent_push_check(&o->agent.push) ?: cli_select_check(&o->filter, NULL);
 }
 
-/* Returns whether the command line has the option. */
+/* Returns whether the first bytes of a text are the name of an option. */
+static bool is_name(const struct cli_agent_options *o, const char *text, size_t size)
+{
+	for (const struct cli_option_group *g = o->groups; g->options; g++) {
+		for (const struct cli_option *option = g->options; option->name; option++) {
+			if (strlen(option->name) == size && !strncmp(text, option->name, size))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Returns whether the command line has the option, whose name may be shortened there. */
 static bool is_given(const struct cli_agent_options *o, const char *name)
 {
-	size_t size = strlen(name);
-
 	for (int i = 1; i < o->argc; i++) {
-		const char *word = o->argv[i];
+		const char *word = o->argv[i] + 2;
+		size_t size = strncmp(o->argv[i], "--", 2) ? 0 : strcspn(word, "=");
 
-		if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, size) &&
-		    (!word[2 + size] || word[2 + size] == '='))
+		if (size && !strncmp(word, name, size) && (!name[size] || !is_name(o, word, size)))
 			return true;
 	}
 	return false;

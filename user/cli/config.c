@@ -15,8 +15,8 @@
 #include "cli/cli.h"
 #include "cli/suggestions.h"
 
-/* Most bytes of a file. */
-#define SIZE_MOST (1 << 20)
+/* Most bytes of a file: libyaml takes a time that grows with the square of how deep lists are nested. */
+#define SIZE_MOST (64 << 10)
 
 struct cli_config {
 	const char *path;
@@ -42,14 +42,16 @@ static int refuse_file(const char *path, const char *why)
 /* Opens the file. Returns NULL after one sentence. */
 static FILE *open_file(const char *path)
 {
-	FILE *file = fopen(path, "re");
+	/* A FIFO without a writer would be waited for. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct stat status;
 	const char *why = NULL;
 
-	if (!file || fstat(fileno(file), &status))
+	if (!file || fstat(fd, &status))
 		why = strerror(errno);
 	else if (!S_ISREG(status.st_mode) || status.st_size > SIZE_MOST)
-		why = "it is no file of at most 1 MiB";
+		why = "it is no file of at most 64 KiB";
 	else if (status.st_uid && status.st_uid != geteuid())
 		why = "it belongs to another user";
 	else if (status.st_mode & (S_IWGRP | S_IWOTH))
@@ -59,6 +61,8 @@ static FILE *open_file(const char *path)
 	refuse_file(path, why);
 	if (file)
 		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 	return NULL;
 }
 

@@ -64,6 +64,8 @@ struct serve_listener {
 	char address[sizeof("unix:") + 4 * 27]; /* as of serve_address() */
 };
 
+/* Checks the text of an address, without looking at what is there. Returns as serve_listen(). */
+int serve_check_address(const char *text, struct error *error);
 /* Returns 0, or negative errno with a sentence in *error. */
 int serve_listen(const struct serve_options *options, struct serve_listener *listener, struct error *error);
 

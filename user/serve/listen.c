@@ -115,6 +115,30 @@ static int open_socket(struct serve_listener *listener, int family)
 	return listener->fd < 0 ? -errno : 0;
 }
 
+static int refuse_address(const char *text, struct error *error)
+{
+	return error_set(
+		error, -EINVAL,
+		"cannot listen on %s: write ADDRESS:PORT with an address in numbers, such as 127.0.0.1:6060 or "
+		"[::1]:6060, or a path with a slash for a Unix socket",
+		text);
+}
+
+static int refuse_long_path(const char *path, struct error *error)
+{
+	return error_set(error, -ENAMETOOLONG, "cannot listen on %s: the path of a socket has at most %zu bytes", path,
+			 sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1);
+}
+
+int serve_check_address(const char *text, struct error *error)
+{
+	union address address;
+
+	if (!strchr(text, '/'))
+		return parse(text, &address) ? 0 : refuse_address(text, error);
+	return strlen(text) < sizeof(address.un.sun_path) ? 0 : refuse_long_path(text, error);
+}
+
 static int listen_tcp(const char *text, struct serve_listener *listener, struct error *error)
 {
 	union address address;
@@ -123,10 +147,7 @@ static int listen_tcp(const char *text, struct serve_listener *listener, struct 
 	int err;
 
 	if (!length)
-		return error_set(error, -EINVAL,
-				 "cannot listen on %s: write ADDRESS:PORT with an address in numbers, such as "
-				 "127.0.0.1:6060 or [::1]:6060, or a path with a slash for a Unix socket",
-				 text);
+		return refuse_address(text, error);
 	err = open_socket(listener, address.any.sa_family);
 	if (!err && (setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 		     bind(listener->fd, &address.any, length) || listen(listener->fd, BACKLOG)))
@@ -206,9 +227,7 @@ static int listen_unix(const char *path, unsigned mode, struct serve_listener *l
 
 	/* Longer paths could be listened on, but clients could not connect to them. */
 	if (strlen(path) >= sizeof(address.un.sun_path))
-		return error_set(error, -ENAMETOOLONG,
-				 "cannot listen on %s: the path of a socket has at most %zu bytes", path,
-				 sizeof(address.un.sun_path) - 1);
+		return refuse_long_path(path, error);
 	caller_find(&caller);
 	err = output_place_find(path, &caller, &place, &why);
 	if (err)

@@ -91,6 +91,16 @@ int serve_start(const struct serve_options *options, struct serve **started, str
 	return err;
 }
 
+int serve_check(const struct serve_options *options, struct error *error)
+{
+	char *token = NULL;
+	int err = serve_check_address(options->listen, error);
+
+	err = err ?: serve_token_read(options->token, &token, error);
+	serve_token_free(token);
+	return err;
+}
+
 const char *serve_address(const struct serve *serve)
 {
 	return serve->address;

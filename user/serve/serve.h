@@ -71,6 +71,9 @@ struct serve;
  */
 int serve_start(const struct serve_options *options, struct serve **started, struct error *error);
 
+/* Checks the address, and the file with the token, which it reads. Returns 0, or negative errno with a sentence. */
+int serve_check(const struct serve_options *options, struct error *error);
+
 /* Returns where it listens: "http://127.0.0.1:6060", with the real port, or "unix:PATH". */
 const char *serve_address(const struct serve *serve);
 /* Returns the descriptor that is readable when serve_next() has something to tell, for poll(). */
