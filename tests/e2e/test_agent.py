@@ -63,7 +63,7 @@ def test_epochs_add_up(tmp_path):
     folder = tmp_path / "epochs"
     with harness.target(harness.default_python(), "shares.py") as target:
         before = cpu_s(target.pid)
-        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 499) as process:
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 3)
             assert not end(process)
         used = cpu_s(target.pid) - before

@@ -155,7 +155,9 @@ def test_what_is_refused_is_told(tmp_path):
             said = end(process)
     assert said.count("a web page, which no receiver of profiles answers") == 1
     lost = re.findall(r"pybpf: requests lost on the way to %s: (\d+); the receiver refused them\n" % re.escape(it.url), said)
-    assert sum(map(int, lost)) == len(it.requests) == len(epochs(folder)), said
+    # An epoch without a sample, as a short last one may be, is not sent.
+    sent = [name for name in epochs(folder) if values(as_json(folder / name))]
+    assert sum(map(int, lost)) == len(it.requests) == len(sent), said
 
 
 def test_killed(tmp_path):
