@@ -218,7 +218,9 @@ int agent_finish(struct agent *a)
 
 	if (err)
 		return err;
-	/* Its measure is complete, and that of what was held back was not. */
+	/* Its measure is complete, and that of what was taken before was not: clients, which wait, are told of the end.
+	 */
+	agent_drop_pulled(a);
 	measure = profile_get_measure(profile);
 	err = a->held ? profile_set_measure(a->held, &measure) : 0;
 	err = err ?: keep(profile, a);

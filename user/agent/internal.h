@@ -74,6 +74,8 @@ int agent_describe(struct agent *a, const struct session_account *account, uint6
 
 /* serve.c: adds samples to the profiles that clients wait for. Returns 0 or negative errno. */
 int agent_add_to_pulled(struct agent *a, const struct profile *profile);
+/* Drops these profiles: nobody will be answered. */
+void agent_drop_pulled(struct agent *a);
 
 /* metrics.c: writes the metrics as Prometheus reads them. Returns as serve_metrics_write(). */
 int agent_write_metrics(const struct agent *a, FILE *out);

@@ -100,6 +100,12 @@ static void remove_profile(struct agent *a, size_t i)
 	memmove(&a->pulled[i], &a->pulled[i + 1], (--a->nr_pulled - i) * sizeof(*a->pulled));
 }
 
+void agent_drop_pulled(struct agent *a)
+{
+	while (a->nr_pulled)
+		remove_profile(a, a->nr_pulled - 1);
+}
+
 static void cancel(struct agent *a, uint64_t id)
 {
 	for (size_t i = 0; i < a->nr_pulled; i++) {
@@ -226,8 +232,7 @@ static void count(const struct agent *a, struct agent_metrics *metrics)
 
 static void close_server(struct agent *a)
 {
-	while (a->nr_pulled)
-		remove_profile(a, a->nr_pulled - 1);
+	agent_drop_pulled(a);
 	serve_end(&a->server);
 }
 
