@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import time
 import urllib.error
 import urllib.request
 
@@ -87,6 +88,34 @@ def test_without_what_serves_it_ends(tmp_path):
             err = process.communicate(timeout=harness.PATIENCE)[1]
             assert process.returncode == 1 and "has ended: nobody is served any more" in err, err
     assert len(epochs(folder)) == 1
+
+
+def test_the_end_comes_while_a_client_waits(tmp_path):
+    """It is told so, and the last epoch is written as without it."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target, concurrent.futures.ThreadPoolExecutor(1) as clients:
+        with served(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as (process, ask):
+            asked = clients.submit(ask, "/debug/pprof/profile?seconds=100")
+            taken = metrics(ask)["pybpf_samples_taken_total"]
+            # Two epochs: the first one may have begun before the client came.
+            until = metrics(ask)["pybpf_epochs_total"] + 2
+            harness.wait_for(lambda: metrics(ask)["pybpf_epochs_total"] >= until)
+            end(process)
+            assert asked.result() == (503, b"pybpf ends.\n")
+    assert len(epochs(folder)) > until and values(as_json(folder)) > taken
+
+
+def test_many_requests_cost_little(tmp_path):
+    """At most 32 requests are answered in a second, whoever asks: what they cost would lower the rate of samples."""
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s") as (process, ask):
+            begin = time.monotonic()
+            with concurrent.futures.ThreadPoolExecutor(4) as clients:
+                answers = list(clients.map(ask, ["/healthz"] * 100))
+            passed = time.monotonic() - begin
+            end(process)
+    assert set(answers) == {(200, b"ok\n")}
+    assert len(answers) <= 16 + 32 * passed
 
 
 def test_requests_add_up(tmp_path):

@@ -43,6 +43,7 @@ struct agent {
 	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
 	/* serve.c */
 	struct serve *server;
+	double requests_allowed, requests_allowed_at; /* at: CLOCK_MONOTONIC seconds */
 	struct agent_pulled {
 		uint64_t id;                    /* of the request */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */

@@ -18,6 +18,8 @@
 #define PPROF_CONTENT_TYPE "application/octet-stream"
 /* Requests that are taken in one turn: samples wait meanwhile. */
 #define REQUESTS_PER_TURN 16
+/* Requests that are taken in a second: what they cost would lower the rate of samples, for whoever asks. */
+#define REQUESTS_PER_S 32
 
 static bool is_wanted(const struct agent_options *options)
 {
@@ -210,13 +212,26 @@ static int take_request(struct agent *a, const struct serve_request *request)
 	}
 }
 
+/* Adds to the requests that may be taken what the time since the last turn gives. */
+static void allow_requests(struct agent *a)
+{
+	const double now = clock_s(CLOCK_MONOTONIC);
+
+	a->requests_allowed += (now - a->requests_allowed_at) * REQUESTS_PER_S;
+	if (a->requests_allowed > REQUESTS_PER_TURN)
+		a->requests_allowed = REQUESTS_PER_TURN;
+	a->requests_allowed_at = now;
+}
+
 static int tend(struct agent *a)
 {
 	struct serve_request request;
 	int err = end_profiles(a), more = 1;
 
-	for (int i = 0; i < REQUESTS_PER_TURN && more > 0 && !err; i++) {
+	allow_requests(a);
+	while (a->requests_allowed >= 1 && more > 0 && !err) {
 		more = serve_next(a->server, &request);
+		a->requests_allowed -= more > 0 && !request.cancelled;
 		err = more > 0 ? take_request(a, &request) : 0;
 	}
 	if (more >= 0 || err)
