@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "archive/clock.h"
 #include "archive/keeper_protocol.h"
 #include "base/clock.h"
 #include "child/message.h"
@@ -31,6 +32,7 @@ struct server {
 	struct archive_keeper_counts counts;
 	bool retain_failed; /* it was said; no further try before the next epoch */
 	double wait_until;  /* CLOCK_MONOTONIC seconds: no step before */
+	struct archive_clock clock;
 };
 
 /* Sends an answer, if the other process is still there. */
@@ -119,6 +121,35 @@ static bool serve(struct server *s)
 	return there;
 }
 
+static void begin_clock(struct server *s)
+{
+	uint64_t newest_end_ms = 0;
+
+	if (s->store->list.count) {
+		const struct archive_span *newest = &s->store->list.epochs[s->store->list.count - 1].span;
+
+		newest_end_ms = newest->begin_ms + newest->length_ms;
+	}
+	archive_clock_begin(&s->clock, newest_end_ms, clock_ns(CLOCK_REALTIME) / 1000000,
+			    clock_ns(CLOCK_BOOTTIME) / 1000000);
+}
+
+/* Returns the time by which epochs are too old. */
+static uint64_t believe_clock(struct server *s)
+{
+	const uint64_t real_ms = clock_ns(CLOCK_REALTIME) / 1000000, doubted_ms = s->clock.doubted_ms;
+	const uint64_t now_ms = archive_clock_believe(&s->clock, real_ms, clock_ns(CLOCK_BOOTTIME) / 1000000);
+	struct keeper_answer a = {.kind = KEEPER_TOLD};
+
+	if (!doubted_ms && s->clock.doubted_ms) {
+		error_set(&a.error, -ERANGE,
+			  "the clock was set forward by %.0f s: what is too old by it stays for an hour",
+			  (double)(real_ms - now_ms) / 1000);
+		answer(s, &a);
+	}
+	return now_ms;
+}
+
 /* Takes one step to the limits. Returns whether there may be more to do. */
 static bool retain(struct server *s)
 {
@@ -130,7 +161,7 @@ static bool retain(struct server *s)
 
 	if (s->retain_failed || clock_s(CLOCK_MONOTONIC) < s->wait_until)
 		return false;
-	done = archive_store_retain(s->store, &s->limits, clock_ns(CLOCK_REALTIME) / 1000000, &a.error);
+	done = archive_store_retain(s->store, &s->limits, believe_clock(s), &a.error);
 	if (done == 1 && s->store->list.count > before) {
 		s->counts.merged++;
 		pause = (clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s) / MERGE_SHARE;
@@ -162,6 +193,7 @@ static void work(struct server *s)
 	struct keeper_answer begun = {.kind = KEEPER_TOLD};
 	bool busy = true, there = true;
 
+	begin_clock(s);
 	answer(s, &begun);
 	while (there) {
 		bool soon = s->wait_until > clock_s(CLOCK_MONOTONIC);
