@@ -60,6 +60,11 @@ double helper_cpu_s(void)
 	return 0;
 }
 
+bool helper_is_gone(void)
+{
+	return false;
+}
+
 void priority_restore(void)
 {
 }
