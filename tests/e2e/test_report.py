@@ -169,6 +169,8 @@ def test_more_files_than_descriptors(spin):
     run = pybpf("report", "-f", "folded", *[spin.path] * 40, preexec_fn=few_descriptors)
     assert run.code == 0, run.err
     assert total(parse(run.out)) == 40 * total(folded(spin.path))
+    run = pybpf("report", *[spin.path] * 120, preexec_fn=few_descriptors)
+    assert run.code == 1 and "choose a span of time by --from and --to" in harness.one_sentence(run.err)
 
 
 def test_by_pid(threads, spin):

@@ -139,9 +139,16 @@ FILE **cli_filter_open(char *const paths[], size_t count)
 		no_memory();
 	raise_limit();
 	for (size_t i = 0; files && i < count; i++) {
-		if (!profile_open(paths[i], &files[i], &error))
+		int err = profile_open(paths[i], &files[i], &error);
+
+		if (!err)
 			continue;
-		log_error("%s", error.text);
+		if (err == -EMFILE)
+			log_error("%zu profiles are more than can be open at a time here, which is %zu: choose a span of "
+				  "time by --from and --to, or raise the limit (`ulimit -Hn`)",
+				  count, i);
+		else
+			log_error("%s", error.text);
 		cli_filter_close(files, count);
 		return NULL;
 	}
