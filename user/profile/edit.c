@@ -204,3 +204,27 @@ int profile_edit_add(struct profile *to, const struct profile *from, const struc
 			  err == -ENOMEM ? "out of memory" : "their numbers, or the time between them, are too large");
 	return err;
 }
+
+int profile_copy_stacks(struct profile *to, const struct profile *from, bool *wanted, uint32_t *copied)
+{
+	static const struct profile_edit all = {.under = NULL};
+	struct edit_match *matches = calloc(profile_stack_count(from), sizeof(*matches));
+	struct edit e = {.to = to,
+			 .from = from,
+			 .edit = &all,
+			 .matches = matches,
+			 .frames = new_map(profile_frame_count(from)),
+			 .stacks = copied,
+			 .wanted = wanted};
+	int err = e.frames && matches ? 0 : -ENOMEM;
+
+	/* A parent has a smaller index than its children. */
+	for (uint32_t i = profile_stack_count(from); i-- > 1;) {
+		if (wanted[i])
+			wanted[profile_stack_at(from, i)->parent] = true;
+	}
+	err = err ?: edit_copy_stacks(&e);
+	free(matches);
+	free(e.frames);
+	return err;
+}

@@ -87,4 +87,10 @@ int profile_edit_check(struct profile_edit *edit, struct error *error);
 int profile_edit_add(struct profile *to, const struct profile *from, const struct profile_edit *edit,
 		     struct error *error);
 
+/*
+ * Copies stacks without their samples: those that are wanted, by stack of the profile that they are from, and those
+ * below them. Sets the others of *wanted, too, and the stack of the copy of each in *copied. Returns 0 or -ENOMEM.
+ */
+int profile_copy_stacks(struct profile *to, const struct profile *from, bool *wanted, uint32_t *copied);
+
 #endif

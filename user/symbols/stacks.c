@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/intern.h"
 #include "profile/own.h"
 #include "cpython/opcodes.h"
 #include "symbols/tasks.h"
@@ -601,6 +600,52 @@ void stacks_remove(struct stacks *t, uint64_t stack_id)
 
 	if (i != INTERN_NONE)
 		intern_remove(&t->table, i);
+}
+
+static const struct stack *stack_of(const struct stacks *t, const void *id)
+{
+	uint32_t i = intern_find(&t->table, id);
+
+	return i == INTERN_NONE ? NULL : intern_item(&t->table, i);
+}
+
+/* Adds the copies of the stacks to the table. copied: by stack of the other profile. Returns 0 or -ENOMEM. */
+static int add_copies(struct stacks *t, const struct stacks *from, const struct intern *ids, const uint32_t *copied)
+{
+	bool fresh;
+
+	for (uint32_t i = 0; i < ids->count; i++) {
+		const struct stack *stack = stack_of(from, intern_item(ids, i));
+		struct stack copy;
+
+		if (!stack)
+			continue;
+		copy = *stack;
+		copy.index = copied[stack->index];
+		if (intern_add(&t->table, &copy, &fresh) == INTERN_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int stacks_keep(struct stacks *t, const struct stacks *from, const struct intern *ids)
+{
+	size_t count = profile_stack_count(from->profile);
+	bool *wanted = calloc(count, sizeof(*wanted));
+	uint32_t *copied = calloc(count, sizeof(*copied));
+	int err = wanted && copied ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < ids->count && !err; i++) {
+		const struct stack *stack = stack_of(from, intern_item(ids, i));
+
+		if (stack)
+			wanted[stack->index] = true;
+	}
+	err = err ?: profile_copy_stacks(t->profile, from->profile, wanted, copied);
+	err = err ?: add_copies(t, from, ids, copied);
+	free(wanted);
+	free(copied);
+	return err;
 }
 
 uint64_t stacks_count(const struct stacks *t)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "profile/edit.h"
 #include "profile/profile.h"
 #include "pybpf.h"
@@ -80,7 +81,13 @@ enum pybpf_native_end stacks_find_native(const struct stacks *t, uint64_t stack_
 /* Forgets an id; the profile keeps its stack. Does nothing for an unknown id. */
 void stacks_remove(struct stacks *t, uint64_t stack_id);
 
-/* Returns the number of distinct stacks received, including removed ones. */
+/*
+ * Copies the stacks with these ids, a table of uint64_t, from another table into an empty one and its profile. Returns
+ * 0 or -ENOMEM.
+ */
+int stacks_keep(struct stacks *t, const struct stacks *from, const struct intern *ids);
+
+/* Returns the number of distinct stacks received, including removed ones and without those of stacks_keep(). */
 uint64_t stacks_count(const struct stacks *t);
 
 #endif
