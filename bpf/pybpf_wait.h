@@ -143,7 +143,7 @@ struct pybpf_wait_event {
 };
 _Static_assert(sizeof(struct pybpf_wait_event) == 72, "pybpf_wait_event has no hidden padding");
 
-/* Key of map wait_times. */
+/* Key of maps wait_times. */
 struct pybpf_wait_key {
 	__u64 stack_id; /* of the thread, as it went to sleep */
 	__u64 proc_id;
@@ -240,7 +240,8 @@ struct pybpf_block_key {
 /* Value of map threads: a thread and its state. Key: its PID in the initial PID namespace. */
 struct pybpf_thread {
 	__u64 proc_id;
-	__u64 since_ns; /* begin of the state, in the kernel's CLOCK_MONOTONIC */
+	__u64 begin_ns; /* of its time in this program, in the kernel's CLOCK_MONOTONIC */
+	__u64 since_ns; /* begin of the state, likewise */
 	__u64 woken_ns; /* when the thread was woken since then, or 0 */
 	__u64 stack_id;
 	__u64 wait_id;
@@ -263,7 +264,7 @@ struct pybpf_thread {
 	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };
-_Static_assert(sizeof(struct pybpf_thread) == 184, "pybpf_thread has no hidden padding");
+_Static_assert(sizeof(struct pybpf_thread) == 192, "pybpf_thread has no hidden padding");
 
 /* What the iterator says of a thread that was there before. */
 struct pybpf_thread_found {

@@ -61,6 +61,7 @@ static __noinline int end_thread(struct pybpf_thread *thread, const struct task_
 	add_time(&key, 0, thread->running_ns, 0);
 	thread->running_ns = 0;
 	thread->gil_running_ns = 0;
+	thread->begin_ns = now;
 	thread->since_ns = now;
 	return 0;
 }

@@ -16,12 +16,20 @@ struct {
 	__type(value, struct pybpf_thread);
 } threads SEC(".maps");
 
-struct {
+/* There are two sets in a run whose time is taken in parts, as of counts (maps.bpf.h), and they change with these. */
+struct wait_times_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct pybpf_wait_key);
 	__type(value, struct pybpf_wait_time);
-} wait_times SEC(".maps");
+} wait_times SEC(".maps"), wait_times_2 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, PYBPF_SETS);
+	__type(key, __u32);
+	__array(values, struct wait_times_map);
+} wait_times_sets SEC(".maps");
 
 /* Waits sent to user space, by id. */
 struct {
@@ -46,6 +54,9 @@ const volatile __u64 cfg_min_block_ns;
 
 /* Time is added up by thread and state, without stacks. */
 const volatile bool cfg_states_only;
+
+/* There are two maps wait_times. */
+const volatile bool cfg_wait_sets;
 
 /* The states of threads are followed; else this file's maps do not exist. */
 const volatile bool cfg_waits;
@@ -93,6 +104,13 @@ static __always_inline void send_interval(const struct pybpf_wait_key *key, __u6
 	bpf_ringbuf_submit(record, wake_flags());
 }
 
+static __always_inline void *wait_times_now(void)
+{
+	__u32 set = PYBPF_COUNTS_SET(current_sets);
+
+	return cfg_wait_sets ? bpf_map_lookup_elem(&wait_times_sets, &set) : &wait_times;
+}
+
 /*
  * Adds time of a thread. begin_ns: when it began, or 0 if it was no interval. earlier_ns: what was added of the same
  * wait before.
@@ -100,11 +118,12 @@ static __always_inline void send_interval(const struct pybpf_wait_key *key, __u6
 static __always_inline void add_time(const struct pybpf_wait_key *key, __u64 begin_ns, __u64 ns, __u64 earlier_ns)
 {
 	const struct pybpf_wait_time first = {.count = !earlier_ns, .ns = ns, .longest_ns = earlier_ns + ns};
-	struct pybpf_wait_time *time = bpf_map_lookup_elem(&wait_times, key);
+	void *times = wait_times_now();
+	struct pybpf_wait_time *time = times ? bpf_map_lookup_elem(times, key) : NULL;
 
 	if (!time) {
 		/* The key is of one thread, which is in one place: nobody else adds it meanwhile. */
-		if (bpf_map_update_elem(&wait_times, key, &first, BPF_ANY)) {
+		if (!times || bpf_map_update_elem(times, key, &first, BPF_ANY)) {
 			__sync_fetch_and_add(&wait_lost_ns, ns);
 			return;
 		}
@@ -305,6 +324,7 @@ static __always_inline __u32 start_ms_of(struct task_struct *task)
 static __always_inline void init_thread(struct pybpf_thread *thread, struct task_struct *task, __u64 proc_id, __u64 now)
 {
 	thread->proc_id = proc_id;
+	thread->begin_ns = now;
 	thread->since_ns = now;
 	thread->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	thread->ready_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);

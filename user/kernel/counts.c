@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "kernel/internal.h"
 
 /* Entries that one batch look-up takes from a map. */
@@ -19,8 +20,9 @@ struct kernel_set kernel_get_set(const struct kernel *k, int set)
 	const struct pybpf_bpf *skel = k->skel;
 
 	if (set)
-		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2};
-	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes};
+		return (struct kernel_set){skel->maps.counts_2, skel->maps.stacks_2, skel->maps.codes_2,
+					   skel->maps.wait_times_2};
+	return (struct kernel_set){skel->maps.counts, skel->maps.stacks, skel->maps.codes, skel->maps.wait_times};
 }
 
 int kernel_read_counters(const struct kernel *k, uint64_t total[PYBPF_NR_COUNTERS])
@@ -119,12 +121,13 @@ static int wait_for_samples(const struct kernel *k)
 	return bpf_map__update_elem(k->skel->maps.counts_sets, &set, sizeof(set), &fd, sizeof(fd), 0);
 }
 
-int kernel_change_sets(struct kernel *k, bool forget)
+int kernel_change_sets(struct kernel *k, bool forget, uint64_t *changed_ns)
 {
 	k->sets = PYBPF_OTHER_COUNTS(k->sets);
 	if (forget)
 		k->sets = PYBPF_OTHER_KNOWN(k->sets);
 	k->skel->bss->current_sets = k->sets;
+	*changed_ns = clock_ns(CLOCK_MONOTONIC);
 	return wait_for_samples(k);
 }
 

@@ -20,9 +20,10 @@ int kernel_visit_counts(const struct kernel *k, kernel_count_visitor *visit, voi
 
 /*
  * Switches samples to the other set of counts and, if forget, also to the other set of known stacks and code objects,
- * which is empty. Needs kernel_options.rolling. Returns 0 when no sample uses the old sets any more, or negative errno.
+ * which is empty; the times of waits, too, with kernel_has_wait_sets(). Needs kernel_options.rolling. Sets *changed_ns
+ * to the moment, in CLOCK_MONOTONIC. Returns 0 when no program uses the old sets any more, or negative errno.
  */
-int kernel_change_sets(struct kernel *k, bool forget);
+int kernel_change_sets(struct kernel *k, bool forget, uint64_t *changed_ns);
 /* Returns the sets that samples use, in the encoding of struct pybpf_event. */
 uint32_t kernel_get_sets(const struct kernel *k);
 /*

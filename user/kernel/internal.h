@@ -68,7 +68,7 @@ struct kernel {
 
 /* The maps that exist once per set, see PYBPF_SETS. */
 struct kernel_set {
-	struct bpf_map *counts, *stacks, *codes;
+	struct bpf_map *counts, *stacks, *codes, *wait_times;
 };
 
 struct kernel_set kernel_get_set(const struct kernel *k, int set);

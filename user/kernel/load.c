@@ -105,10 +105,14 @@ static int size_maps(struct kernel *k)
 		err = err ?: bpf_map__set_max_entries(maps.stacks, stacks);
 		/* If a program has more code objects than stacks, pybpf reads the rest from the process. */
 		err = err ?: bpf_map__set_max_entries(maps.codes, stacks);
+		/* A set has the waits of an epoch only. */
+		err = err
+			      ?: bpf_map__set_max_entries(maps.wait_times,
+							  stacks * WAITS_OF_STACK /
+								  (kernel_has_wait_sets(k) ? PYBPF_SETS : 1));
 	}
 	err = err ?: bpf_map__set_max_entries(skel->maps.thread_names, k->options.threads ? MAX_THREAD_NAMES : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.threads, MAX_THREADS);
-	err = err ?: bpf_map__set_max_entries(skel->maps.wait_times, stacks * WAITS_OF_STACK);
 	err = err ?: bpf_map__set_max_entries(skel->maps.waits, KERNEL_WAITS_MAX);
 	err = err ?: bpf_map__set_max_entries(skel->maps.polled, MAX_POLLED);
 	err = err ?: bpf_map__set_max_entries(skel->maps.callbacks, k->options.loop_block_ns ? MAX_LOOPS : 1);
@@ -131,7 +135,8 @@ static int choose_waits(struct kernel *k)
 	struct bpf_program *programs[] = {skel->progs.wait_switch,    skel->progs.wait_wakeup, skel->progs.wait_new,
 					  skel->progs.wait_exit,      skel->progs.wait_exec,   skel->progs.wait_find,
 					  skel->progs.wait_see_polled};
-	struct bpf_map *maps[] = {skel->maps.threads, skel->maps.wait_times, skel->maps.waits, skel->maps.polled};
+	struct bpf_map *maps[] = {skel->maps.threads, skel->maps.wait_times, skel->maps.wait_times_sets,
+				  skel->maps.waits, skel->maps.polled};
 	struct host_kernel host;
 	int err = 0;
 
@@ -142,11 +147,13 @@ static int choose_waits(struct kernel *k)
 	skel->rodata->cfg_min_block_ns = k->options.min_block_ns;
 	skel->rodata->cfg_gil_waits = k->options.gil_waits;
 	skel->rodata->cfg_states_only = k->options.states;
+	skel->rodata->cfg_wait_sets = kernel_has_wait_sets(k);
 	kernel_fill_calls((uint8_t *)skel->rodata->cfg_calls);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs) && !err; i++)
 		err = bpf_program__set_autoload(programs[i], k->options.waits);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
 		err = bpf_map__set_autocreate(maps[i], k->options.waits);
+	err = err ?: bpf_map__set_autocreate(skel->maps.wait_times_2, kernel_has_wait_sets(k));
 	err = err ?: bpf_program__set_autoload(skel->progs.wait_waking, k->options.wakers);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wakers, k->options.waits);
 	return err ?: bpf_map__set_autocreate(skel->maps.gil_waits, k->options.waits);
@@ -303,6 +310,8 @@ static int fill_sets(const struct kernel *k)
 		err = put_map(k->skel->maps.counts_sets, set, maps.counts);
 		err = err ?: put_map(k->skel->maps.stacks_sets, set, maps.stacks);
 		err = err ?: put_map(k->skel->maps.codes_sets, set, maps.codes);
+		if (kernel_has_wait_sets(k))
+			err = err ?: put_map(k->skel->maps.wait_times_sets, set, maps.wait_times);
 	}
 	return err;
 }

@@ -14,6 +14,16 @@ bool kernel_has_states(const struct kernel *k)
 	return k->options.states;
 }
 
+bool kernel_has_wait_sets(const struct kernel *k)
+{
+	return k->options.waits && k->options.rolling && !k->options.states;
+}
+
+static const struct bpf_map *times_of(const struct kernel *k, uint32_t sets)
+{
+	return kernel_get_set(k, kernel_has_wait_sets(k) ? PYBPF_COUNTS_SET(sets) : 0).wait_times;
+}
+
 int kernel_attach_waits(struct kernel *k)
 {
 	/* A thread must be in the map before its first switch is seen, and leave it last. */
@@ -118,7 +128,7 @@ int kernel_visit_threads(const struct kernel *k, int (*visit)(const struct pybpf
 }
 
 struct time_visit {
-	int (*visit)(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg);
+	kernel_wait_visitor *visit;
 	void *arg;
 };
 
@@ -129,19 +139,29 @@ static int visit_time(const void *key, const void *value, void *arg)
 	return v->visit(key, value, v->arg);
 }
 
-int kernel_visit_wait_times(const struct kernel *k,
-			    int (*visit)(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time,
-					 void *arg),
-			    void *arg)
+int kernel_visit_wait_times(const struct kernel *k, kernel_wait_visitor *visit, void *arg)
 {
 	struct time_visit v = {visit, arg};
 
-	return kernel_visit_map(k->skel->maps.wait_times, bpf_map_lookup_batch, visit_time, &v);
+	return kernel_visit_map(times_of(k, k->sets), bpf_map_lookup_batch, visit_time, &v);
+}
+
+int kernel_take_wait_times(struct kernel *k, kernel_wait_visitor *visit, void *arg)
+{
+	struct time_visit v = {visit, arg};
+
+	return kernel_visit_map(times_of(k, PYBPF_OTHER_COUNTS(k->sets)), bpf_map_lookup_and_delete_batch, visit_time,
+				&v);
 }
 
 void kernel_delete_wait_time(struct kernel *k, const struct pybpf_wait_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.wait_times), key);
+	bpf_map_delete_elem(bpf_map__fd(times_of(k, k->sets)), key);
+}
+
+void kernel_forget_wait(struct kernel *k, uint64_t wait_id)
+{
+	bpf_map_delete_elem(bpf_map__fd(k->skel->maps.waits), &wait_id);
 }
 
 int kernel_get_gil_waits(const struct kernel *k, struct pybpf_gil_waits *waits)

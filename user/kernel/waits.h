@@ -13,6 +13,12 @@ struct kernel;
 /* Returns whether time is kept by state, as kernel_options.states asks for: on older kernels it is not. */
 bool kernel_has_states(const struct kernel *k);
 
+/*
+ * Returns whether there are two sets of the time of waits, which kernel_change_sets() switches with those of samples:
+ * in a rolling run.
+ */
+bool kernel_has_wait_sets(const struct kernel *k);
+
 /* Needs kernel_options.waits or kernel_has_states(), as all of these. Returns 0, or negative errno after reporting what
  * failed. */
 int kernel_attach_waits(struct kernel *k);
@@ -44,11 +50,16 @@ int kernel_get_thread(const struct kernel *k, uint32_t pid, struct pybpf_thread 
 
 /* Return 0, the negative errno of a visit, or that of a failed read. */
 int kernel_visit_threads(const struct kernel *k, int (*visit)(const struct pybpf_thread *thread, void *arg), void *arg);
-int kernel_visit_wait_times(const struct kernel *k,
-			    int (*visit)(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time,
-					 void *arg),
-			    void *arg);
+typedef int kernel_wait_visitor(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg);
+int kernel_visit_wait_times(const struct kernel *k, kernel_wait_visitor *visit, void *arg);
+/*
+ * After kernel_change_sets(), with kernel_has_wait_sets(): visits and removes the times of the unused set. Returns as
+ * kernel_visit_wait_times() does; on an error the times not yet visited are lost.
+ */
+int kernel_take_wait_times(struct kernel *k, kernel_wait_visitor *visit, void *arg);
 void kernel_delete_wait_time(struct kernel *k, const struct pybpf_wait_key *key);
+/* Makes room for the names of other waits: this one's is sent anew when it is next met. */
+void kernel_forget_wait(struct kernel *k, uint64_t wait_id);
 
 /* Adds up the waits for the GIL of all threads, of a run with kernel_options.gil. Returns 0 or negative errno. */
 int kernel_get_gil_waits(const struct kernel *k, struct pybpf_gil_waits *waits);

@@ -310,7 +310,14 @@ int session_count_samples(struct session *s, struct session_account *account)
 	err = kernel_read_counters(s->kernel, account->counters);
 	sum_up(s, account);
 	account->freq = s->options.freq;
+	session_count_states(s, account);
 	return err;
+}
+
+void session_count_states(const struct session *s, struct session_account *account)
+{
+	account->has_states = s->options.mode != SESSION_CPU;
+	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
 }
 
 int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile)

@@ -111,6 +111,11 @@ static int begin_epoch(struct session *s, bool forget)
  */
 #define NAMES_S 0.05
 
+double session_get_epoch_end(const struct session *s)
+{
+	return (double)(s->detach_ns ?: s->epoch_end_ns) / 1e9;
+}
+
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg)
 {
 	int err;
@@ -118,7 +123,8 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 	session_thread_names_read_until(&s->thread_names, session_used_s() + NAMES_S);
 	s->pending.old_sets = kernel_get_sets(s->kernel);
 	s->pending.changing = true;
-	err = kernel_change_sets(s->kernel, forget);
+	err = session_measures_prepare_epoch(s);
+	err = err ?: kernel_change_sets(s->kernel, forget, &s->epoch_end_ns);
 	err = err ?: take_epoch(s, forget);
 	if (!err) {
 		profile_sort_events(s->profile);

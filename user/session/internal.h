@@ -48,6 +48,7 @@ struct session {
 	struct processes *processes;
 	uint64_t attach_ns, detach_ns; /* CLOCK_MONOTONIC */
 	uint64_t start_ns;             /* start of sampling, ns since 1970 */
+	uint64_t epoch_end_ns;         /* of the last epoch, CLOCK_MONOTONIC; 0: none has ended */
 	struct session_machine machine_begin, machine_end;
 	uint64_t map_bytes;                    /* memory of all maps */
 	bool memory_full;                      /* no new stacks are taken */

@@ -153,11 +153,29 @@ int session_measures_settle(struct session *s, const struct session_due *due)
 
 int session_measures_settle_epoch(struct session *s)
 {
-	const struct session_due none = {0};
+	const struct session_due due = {.epoch = true};
 	int err = 0;
 
 	for (size_t i = 0; i < s->nr_measures && !err; i++)
-		err = s->measures[i]->in_epochs ? s->measures[i]->settle(s, &none) : 0;
+		err = s->measures[i]->in_epochs ? s->measures[i]->settle(s, &due) : 0;
+	return err;
+}
+
+int session_measures_prepare_epoch(struct session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->prepare_epoch ? s->measures[i]->prepare_epoch(s) : 0;
+	return err;
+}
+
+int session_measures_keep_stacks(struct session *s, struct intern *ids)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nr_measures && !err; i++)
+		err = s->measures[i]->keep_stacks ? s->measures[i]->keep_stacks(s, ids) : 0;
 	return err;
 }
 

@@ -8,7 +8,8 @@
  *	the run begins                  attach, begin
  *	while it goes on                take, tend
  *	some processes have ended       note_count, add_count, settle, forget_process
- *	an epoch ends (epochs.c)        note_count, add_count, settle of those in_epochs, forget_samples, forget_frames
+ *	an epoch ends (epochs.c)        prepare_epoch, note_count, add_count, settle of those in_epochs, forget_samples,
+ *	                                keep_stacks, forget_frames
  *	the run ends                    end, detach
  *	all is collected (collect.c)    limit_reading, take, name_frames, note_count, add_count, settle, tell, describe
  *	the account is written          hide, print, entries, write_json
@@ -24,6 +25,7 @@
 
 #include "pybpf.h"
 
+struct intern;
 struct kernel_options;
 struct processes_record;
 struct profile;
@@ -103,13 +105,17 @@ struct session_measure {
 
 	/* Puts what it has kept into the profile: what is due (due.h). */
 	int (*settle)(struct session *s, const struct session_due *due);
-	/* It is settled at the end of each epoch, too, when no process is due: for what samples of all of them have. */
+	/* It is settled at the end of each epoch, too: session_due.epoch. */
 	bool in_epochs;
+	/* An epoch is about to end: what has to be read before the sets of the kernel's maps change. */
+	int (*prepare_epoch)(struct session *s);
 
 	/* The process has ended, and all of it is settled. */
 	void (*forget_process)(struct session *s, uint64_t proc_id);
 	/* A new epoch begins: the profile loses its samples; with forget_frames an empty one takes its place. */
 	void (*forget_samples)(struct session *s);
+	/* Before that: adds the ids of the stacks that it still needs, which are kept, to a table of uint64_t. */
+	int (*keep_stacks)(struct session *s, struct intern *ids);
 	void (*forget_frames)(struct session *s);
 
 	/* Fills in its fields of the account, when all is settled and the counts of samples and processes are in it. */
@@ -155,9 +161,11 @@ size_t session_measures_count_times(const struct session *s);
 void session_measures_describe(const struct session *s, const struct session_account *account,
 			       struct profile_measure *values);
 int session_measures_settle(struct session *s, const struct session_due *due);
+int session_measures_prepare_epoch(struct session *s);
 int session_measures_settle_epoch(struct session *s);
 void session_measures_forget_process(struct session *s, uint64_t proc_id);
 void session_measures_forget_samples(struct session *s);
+int session_measures_keep_stacks(struct session *s, struct intern *ids);
 void session_measures_forget_frames(struct session *s);
 void session_measures_tell(const struct session *s, struct session_account *account);
 

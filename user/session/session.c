@@ -74,12 +74,24 @@ static struct processes *new_processes(const struct session *s)
 	return processes_new(&options, s->kernel, s->pysym);
 }
 
+/* Copies the stacks that are still needed. Returns 0 or negative errno. */
+static int keep_stacks(struct session *s, struct stacks *to)
+{
+	struct intern ids = INTERN_INIT(sizeof(uint64_t), sizeof(uint64_t));
+	int err = session_measures_keep_stacks(s, &ids);
+
+	err = err ?: stacks_keep(to, s->stacks, &ids);
+	intern_free(&ids);
+	return err;
+}
+
 int session_new_profile(struct session *s)
 {
 	struct profile *profile = profile_new();
 	struct stacks *stacks = profile ? stacks_new(s->pysym, profile) : NULL;
 
-	if (!stacks) {
+	if (!stacks || (s->stacks && keep_stacks(s, stacks))) {
+		stacks_free(stacks);
 		profile_free(profile);
 		return -ENOMEM;
 	}

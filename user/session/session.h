@@ -233,9 +233,13 @@ bool session_uses_bpf_loop(const struct session *s);
  * For a rolling session: calls take with a profile of the samples counted since the last call, while sampling goes on.
  * Counts that cannot be attributed yet (the stack has not come, the process is not decided) are in a later profile;
  * session_collect returns the last one. forget: stacks, code objects and profile begin anew, so that those of ended
- * programs take no more memory. Returns 0 or negative errno.
+ * programs take no more memory. The profile has all the time of threads up to session_get_epoch_end(): a wait that
+ * goes on then is in it as far as it has come, and the rest of it in the next one. Returns 0 or negative errno.
  */
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg);
+
+/* Returns when the last epoch has ended, or the run, CLOCK_MONOTONIC seconds; 0: neither. */
+double session_get_epoch_end(const struct session *s);
 
 /* Returns the bytes of all maps in the kernel. */
 uint64_t session_get_map_bytes(const struct session *s);
@@ -245,9 +249,14 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 
 /*
  * Counts the samples by what became of them so far, as it is known by now: fills counters, lost, taken, python, source
- * and freq of *account, and zeroes the rest. Returns 0 or negative errno.
+ * and freq of *account, and what session_count_states() does, and zeroes the rest. Returns 0 or negative errno.
  */
 int session_count_samples(struct session *s, struct session_account *account);
+/*
+ * Fills in the time by state of all that session_end_epoch() has given, in a session that measures the time of threads:
+ * has_states and state_ns.
+ */
+void session_count_states(const struct session *s, struct session_account *account);
 
 /*
  * Puts an account of those into a profile of epochs, and host, measure and, with options.sources, source texts.

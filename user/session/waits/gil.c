@@ -36,10 +36,15 @@ void session_gil_init(struct session_gil *g)
 	intern_init(&g->asleep, sizeof(struct place), sizeof(uint32_t));
 }
 
-void session_gil_free(struct session_gil *g)
+void session_gil_forget_frames(struct session_gil *g)
 {
 	intern_free(&g->holders);
 	intern_free(&g->asleep);
+}
+
+void session_gil_free(struct session_gil *g)
+{
+	session_gil_forget_frames(g);
 	session_gil_init(g);
 }
 

@@ -28,6 +28,8 @@ struct session_gil {
 
 void session_gil_init(struct session_gil *g);
 void session_gil_free(struct session_gil *g);
+/* The profile begins anew: forgets who held the GIL where. */
+void session_gil_forget_frames(struct session_gil *g);
 
 /* Returns whether a wait is in the profile of --mode=gil: one for the GIL, or a sleep with it. */
 bool session_gil_shows(uint64_t wait_id);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "kernel/waits.h"
 #include "session/due.h"
 #include "session/internal.h"
 #include "session/waits/wait_profile.h"
@@ -68,6 +69,18 @@ static int know_times(struct session *s, const struct session_cpu_count *samples
 	return session_times_know(&s->times, &samples->key, sample, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
 }
 
+/*
+ * Returns what samples stand for whose thread has no time: where map threads had no room for it, each for its period.
+ * In a rolling session, else, its time was told with an earlier epoch, which the samples have come too late for.
+ */
+static uint64_t without_time(const struct session *s, uint64_t samples)
+{
+	uint64_t lost_ns, lost_threads;
+
+	kernel_get_lost_time(s->kernel, &lost_ns, &lost_threads);
+	return s->options.rolling && !lost_threads ? 0 : samples * (1000000000u / s->options.freq);
+}
+
 int session_running_share(struct session *s, const struct session_due *due)
 {
 	struct session_running *r = &s->waits.running;
@@ -88,8 +101,7 @@ int session_running_share(struct session *s, const struct session_due *due)
 			kept += end - i;
 			continue;
 		}
-		/* A thread for which map threads had no room: each sample stands for its period. */
-		ns = at == INTERN_NONE ? total * (1000000000u / s->options.freq)
+		ns = at == INTERN_NONE ? without_time(s, total)
 				       : ((const struct running_time *)intern_item(&r->times, at))->ns;
 		for (; i < end && !err; i++) {
 			uint64_t until;
@@ -113,13 +125,15 @@ int session_running_share(struct session *s, const struct session_due *due)
 
 		if (!session_is_due(s, due, running.thread.proc_id))
 			continue;
+		intern_remove(&r->times, i);
+		if (!running.ns)
+			continue;
 		err = session_add_thread_time(
 			s, &running.thread,
 			s->options.mode == SESSION_GIL
 				? PROFILE_ROOT
 				: session_push_note(s->profile, PROFILE_ROOT, "[on CPU, not sampled]"),
 			PYBPF_STATE_RUNNING, (struct pybpf_wait_time){.ns = running.ns}, NULL);
-		intern_remove(&r->times, i);
 	}
 	return err;
 }

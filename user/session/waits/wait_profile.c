@@ -17,11 +17,16 @@ int session_wait_add_name(struct session_waits *w, const struct pybpf_wait_event
 {
 	struct session_named_wait named;
 	bool fresh;
+	uint32_t i;
 
 	if (size < sizeof(*event))
 		return -EBADMSG;
 	named = (struct session_named_wait){.wait_id = event->wait_id, .wait = event->wait};
-	return intern_add(&w->names, &named, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	i = intern_add(&w->names, &named, &fresh);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	((struct session_named_wait *)intern_item(&w->names, i))->forgotten = 0;
+	return 0;
 }
 
 uint32_t session_push_note(struct profile *profile, uint32_t stack, const char *text)

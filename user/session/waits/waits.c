@@ -20,6 +20,8 @@
 #include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/waits/kept.h"
+#include "session/waits/rolling.h"
 #include "session/waits/wait_profile.h"
 
 struct idle_function {
@@ -52,6 +54,9 @@ static void release(struct session *s)
 	session_intervals_free(&w->intervals);
 	session_gil_free(&w->gil);
 	session_wakers_free(&w->wakers);
+	session_ahead_free(&w->ahead);
+	session_parts_free(&w->undecided);
+	free(w->threads);
 	init(s);
 }
 
@@ -115,14 +120,14 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 	uint32_t leaf, sample;
 	int err;
 
-	if (!time.ns || (s->options.python_only && session_wait_is_pseudo(key)))
+	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))
+		return session_running_add(s, &thread, time.ns);
+	if ((!time.ns && !time.count) || (s->options.python_only && session_wait_is_pseudo(key)))
 		return 0;
 	if (is_python(s, key->proc_id))
 		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
 	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
 		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
-	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))
-		return session_running_add(s, &thread, time.ns);
 	if (s->options.mode == SESSION_GIL) {
 		if (earlier && earlier->with_gil)
 			wait_id |= PYBPF_WAIT_WITH_GIL;
@@ -142,25 +147,6 @@ static void note_short(struct session *s, const struct pybpf_wait_key *key, cons
 		return;
 	s->waits.short_waits += time->count;
 	s->waits.short_ns += time->ns;
-}
-
-static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
-{
-	struct settling *settling = arg;
-	int err = 0;
-
-	if (!session_is_due(settling->session, settling->due, key->proc_id))
-		return 0;
-	if (key->stack_id == PYBPF_STACK_ID_SHORT)
-		note_short(settling->session, key, time);
-	else
-		err = add_wait(settling->session, key, *time);
-	if (err || settling->due->all)
-		return err;
-	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
-		return -ENOMEM;
-	settling->taken[settling->nr_taken++] = *key;
-	return 0;
 }
 
 void session_waits_name(struct session *s, const struct pybpf_thread *thread)
@@ -222,68 +208,58 @@ static int add_unfinished(const struct settling *settling, const struct pybpf_wa
 	return session_intervals_add(&s->waits.intervals, key, since_ns + (s->detach_ns - settling->end_ns), ns);
 }
 
-/* Adds the sleeps of a wait for the GIL that the kernel side has kept, as add_gil_sleeps() of wait_time.bpf.h does. */
-static int add_gil_sleeps(const struct settling *settling, const struct pybpf_thread *thread)
+int session_waits_add_part(struct session *s, const struct session_part *part)
 {
-	struct session *s = settling->session;
-	uint64_t earlier = beyond(thread->gil_waited_ns, thread->gil_ns);
-	struct pybpf_wait_time time = {.count = !earlier, .ns = thread->gil_ns, .longest_ns = earlier + thread->gil_ns};
+	if (part->key.stack_id != PYBPF_STACK_ID_SHORT)
+		return add_wait(s, &part->key, part->time);
+	note_short(s, &part->key, &part->time);
+	return 0;
+}
 
-	if (!time.ns)
+static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
+{
+	struct settling *settling = arg;
+	int err;
+
+	if (!session_is_due(settling->session, settling->due, key->proc_id))
 		return 0;
-	/* How long one is that goes on is not known. */
-	if (thread->state != PYBPF_STATE_GIL && thread->gil_waited_ns < s->options.min_block_ns) {
-		note_short(s, &thread->gil_key, &time);
-		return 0;
-	}
-	return add_wait(s, &thread->gil_key, time)
-		       ?: add_unfinished(settling, &thread->gil_key, thread->gil_begin_ns, thread->gil_ns);
+	err = session_waits_add_part(settling->session, &(struct session_part){*key, *time});
+	if (err || !settling->due->before)
+		return err;
+	if (array_reserve(&settling->taken, &settling->taken_room, settling->nr_taken + 1, sizeof(*settling->taken)))
+		return -ENOMEM;
+	settling->taken[settling->nr_taken++] = *key;
+	return 0;
 }
 
 /* Takes the time of a thread that is alive at the end of the run. */
 static int take_living(const struct pybpf_thread *thread, void *arg)
 {
+	const uint64_t begins[SESSION_PRESENTS] = {[SESSION_PRESENT_GIL] = thread->gil_begin_ns,
+						   [SESSION_PRESENT_STATE] = thread->since_ns,
+						   [SESSION_PRESENT_READY] = thread->woken_ns};
 	struct settling *settling = arg;
 	struct session *s = settling->session;
-	struct pybpf_wait_key key = {.stack_id = thread->stack_id,
-				     .proc_id = thread->proc_id,
-				     .wait_id = thread->wait_id,
-				     .holder_stack_id = thread->holder_stack_id,
-				     .tid = thread->tid,
-				     .tid_start_ms = thread->tid_start_ms};
-	const struct pybpf_thread_key named = SESSION_THREAD_OF(thread);
-	uint64_t left = beyond(settling->end_ns, thread->since_ns), queued = 0;
-	struct pybpf_wait_time time = {.count = 1};
+	struct session_part present[SESSION_PRESENTS];
 	int err = 0;
 
 	if (!is_python(s, thread->proc_id))
 		return 0;
+	session_parts_of_thread(thread, settling->end_ns, s->options.min_block_ns, present);
 	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
 	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
-		return note_idle(s, &key);
+		return note_idle(s, &present[SESSION_PRESENT_STATE].key);
 	session_waits_name(s, thread);
-	err = add_gil_sleeps(settling, thread);
-	if (!err && thread->running_ns)
-		err = session_running_add(s, &named, thread->running_ns);
-	if (err || thread->state == PYBPF_STATE_RUNNING)
-		return err ?: session_running_add(s, &named, left);
-	if (!pybpf_state_is_ready(thread->state) && thread->woken_ns >= thread->since_ns &&
-	    thread->woken_ns < settling->end_ns) {
-		queued = settling->end_ns - thread->woken_ns;
-		left -= queued;
+	if (thread->state == PYBPF_STATE_GIL)
+		session_gil_note_unfinished(&s->waits.gil, present[SESSION_PRESENT_STATE].time.longest_ns);
+	for (int i = 0; i < SESSION_PRESENTS && !err; i++) {
+		const struct session_part *part = &present[i];
+
+		err = part->time.ns ? session_waits_add_part(s, part) : 0;
+		if (!err && i != SESSION_PRESENT_RUNS && part->key.stack_id != PYBPF_STACK_ID_SHORT)
+			err = add_unfinished(settling, &part->key, begins[i], part->time.ns);
 	}
-	time.ns = left;
-	time.longest_ns = left;
-	if (thread->state == PYBPF_STATE_GIL) {
-		time.count = !thread->gil_waited_ns;
-		time.longest_ns += thread->gil_waited_ns;
-		session_gil_note_unfinished(&s->waits.gil, time.longest_ns);
-	}
-	err = add_wait(s, &key, time) ?: add_unfinished(settling, &key, thread->since_ns, left);
-	key.wait_id = thread->ready_id | (thread->wait_id & PYBPF_WAIT_WITH_GIL);
-	key.holder_stack_id = 0;
-	err = err ?: add_wait(s, &key, (struct pybpf_wait_time){.count = 1, .ns = queued, .longest_ns = queued});
-	return err ?: add_unfinished(settling, &key, thread->woken_ns, queued);
+	return err;
 }
 
 static void forget_stack(struct session *s, uint64_t stack_id)
@@ -294,8 +270,7 @@ static void forget_stack(struct session *s, uint64_t stack_id)
 	stacks_remove(s->stacks, stack_id);
 }
 
-/* Gives back what the waits of an ended process took: its stacks are met no more. */
-static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
+void session_waits_forget_time(struct session *s, const struct pybpf_wait_key *key)
 {
 	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
 
@@ -306,23 +281,38 @@ static void forget_wait(struct session *s, const struct pybpf_wait_key *key)
 }
 
 /* At the end of the run also the time of threads that are alive. */
+static int settle_whole(struct settling *settling)
+{
+	struct session *s = settling->session;
+	int err = 0;
+
+	if (settling->due->all)
+		err = kernel_visit_threads(s->kernel, note_moved, settling);
+	err = err ?: kernel_visit_wait_times(s->kernel, take_time, settling);
+	if (settling->due->all)
+		err = err ?: kernel_visit_threads(s->kernel, take_living, settling);
+	return err;
+}
+
 static int settle(struct session *s, const struct session_due *due)
 {
 	struct settling settling = {.session = s, .due = due};
 	int err = session_find_end(s, due, &settling.end_ns);
 
 	intern_init(&settling.moved, sizeof(uint64_t), sizeof(uint64_t));
-	if (due->all)
-		err = err ?: kernel_visit_threads(s->kernel, note_moved, &settling);
-	err = err ?: kernel_visit_wait_times(s->kernel, take_time, &settling);
-	if (due->all)
-		err = err ?: kernel_visit_threads(s->kernel, take_living, &settling);
+	if (!err)
+		err = s->options.rolling ? session_waits_settle_part(s, due, settling.end_ns) : settle_whole(&settling);
 	err = err ?: session_running_share(s, due);
 	for (size_t i = 0; i < settling.nr_taken; i++)
-		forget_wait(s, &settling.taken[i]);
+		session_waits_forget_time(s, &settling.taken[i]);
 	free(settling.taken);
 	intern_free(&settling.moved);
 	return err;
+}
+
+static void forget_frames(struct session *s)
+{
+	session_gil_forget_frames(&s->waits.gil);
 }
 
 /* Functions in which threads slept that are named. */
@@ -342,8 +332,7 @@ static void tell(const struct session *s, struct session_account *account)
 	uint32_t others = w->idle_threads;
 	size_t used = 0;
 
-	account->has_states = true;
-	memcpy(account->state_ns, w->state_ns, sizeof(account->state_ns));
+	session_count_states(s, account);
 	account->idle_threads = w->idle_threads;
 	if (w->idle.count)
 		qsort(idle, w->idle.count, sizeof(*idle), compare_idle);
@@ -437,6 +426,11 @@ const struct session_measure session_waits_measure = {
 	.add_count = add_count,
 	.describe = describe,
 	.settle = settle,
+	.in_epochs = true,
+	.prepare_epoch = session_waits_read_threads,
+	.forget_process = session_waits_forget_process,
+	.keep_stacks = session_waits_keep_stacks,
+	.forget_frames = forget_frames,
 	.tell = tell,
 	.print = print,
 	.entries = entries,

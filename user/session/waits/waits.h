@@ -10,6 +10,7 @@
 #include "base/intern.h"
 #include "profile/profile.h"
 #include "pybpf_wait.h"
+#include "session/waits/ahead.h"
 #include "session/waits/gil.h"
 #include "session/waits/intervals.h"
 #include "session/waits/running.h"
@@ -23,6 +24,7 @@ struct session_measure;
 struct session_named_wait {
 	uint64_t wait_id;
 	struct pybpf_wait wait;
+	uint64_t forgotten; /* by the kernel, which sends it again: see kept.c */
 };
 
 struct session_waits {
@@ -36,6 +38,11 @@ struct session_waits {
 	uint64_t idle_threads;              /* asleep throughout, and left out */
 	struct session_gil gil;             /* of SESSION_GIL */
 	struct session_wakers wakers;
+	/* In a rolling session: */
+	struct session_ahead ahead;
+	struct session_parts undecided; /* ended, of processes of which it is not known yet what they run */
+	struct pybpf_thread *threads;   /* right before the epoch ends */
+	size_t nr_threads, threads_room;
 };
 
 /*
@@ -43,6 +50,11 @@ struct session_waits {
  * needs its name.
  */
 void session_waits_name(struct session *s, const struct pybpf_thread *thread);
+
+/* Puts a part of a thread's time into the profile, or what is left out of it into the account. Returns 0 or -ENOMEM. */
+int session_waits_add_part(struct session *s, const struct session_part *part);
+/* Removes a time of an ended process from the kernel's map, and gives back its stacks, which are met no more. */
+void session_waits_forget_time(struct session *s, const struct pybpf_wait_key *key);
 
 extern const struct session_measure session_waits_measure;
 
