@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import gzip
 import os
 import re
 import signal
@@ -10,11 +11,14 @@ import time
 import urllib.error
 import urllib.request
 
+import pytest
+
 import harness
 from harness import cpu_s
 from test_agent import agent, as_json, end, epochs, values
-from test_agent_push import HOME, pprof_total, process_names
+from test_agent_push import HOME, of, pprof_total, process_names
 
+DURATION_NS = 10  # Profile.duration_nanos
 SECRET = "0123456789abcdef" * 4
 
 
@@ -56,7 +60,7 @@ def test_profiles_beside_epochs(tmp_path):
                 answers = [one.result() for one in asked]
                 used = cpu_s(target.pid) - before
             status, text = ask("/debug/pprof/wall?seconds=1")
-            assert status == 404 and b"This agent measures CPU time only" in text
+            assert status == 404 and b"This agent measures something else" in text
             now = metrics(ask)
             end(process)
     assert [status for status, _ in answers] == [200, 200]
@@ -131,6 +135,17 @@ def test_requests_add_up(tmp_path):
     assert counts["found_total"] >= 1 and counts["sent_total"] == 0
     assert counts["submitted_total"] + counts["found_total"] == counts["waiting"] + dropped
     assert now['pybpf_samples_unsent_total{receiver="otlp"}'] == 0
+
+
+@pytest.mark.parametrize("mode", ["wall", "gil"])
+def test_modes_have_profiles_of_their_own(tmp_path, mode):
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--mode", mode, "--epoch", "5s") as (process, ask):
+            status, body = ask("/debug/pprof/%s?seconds=1" % mode)
+            assert status == 200 and next(of(gzip.decompress(body), DURATION_NS)) >= 900_000_000
+            assert ask("/debug/pprof/profile?seconds=1")[0] == 404
+            end(process)
+    assert as_json(tmp_path / "epochs")["measure"]["name"] == mode
 
 
 def test_a_token(tmp_path):

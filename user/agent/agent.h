@@ -40,6 +40,7 @@ struct agent_options {
 	uint64_t keep_size; /* bytes of all of them */
 	struct agent_push_options push;
 	struct serve_options serve; /* listen: NULL: nobody is served */
+	enum session_mode mode;     /* of the session */
 	double max_cpu;             /* share of a CPU that pybpf may take: beyond, the rate is lowered */
 	uint32_t max_stacks;        /* of the session */
 	unsigned freq;              /* likewise, Hz */

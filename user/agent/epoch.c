@@ -98,6 +98,9 @@ struct session_account agent_account_since(const struct session_account *now, co
 	since.lost = beyond(now->lost, before->lost);
 	since.taken = beyond(now->taken, before->taken);
 	since.python = beyond(now->python, before->python);
+	since.has_states = now->has_states;
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		since.state_ns[i] = beyond(now->state_ns[i], before->state_ns[i]);
 	return since;
 }
 
@@ -186,7 +189,7 @@ static int hand_on(struct agent *a, double end, const struct session_account *ac
 
 int agent_end_epoch(struct agent *a)
 {
-	const double end = clock_s(CLOCK_MONOTONIC);
+	double end = clock_s(CLOCK_MONOTONIC);
 	struct session_account account;
 	int err;
 
@@ -200,6 +203,8 @@ int agent_end_epoch(struct agent *a)
 	if (err)
 		log_error("cannot read the counters of the kernel: %s", strerror(-err));
 	err = err ?: agent_take_samples(a, is_half_full(a) || a->generation >= GENERATION_EPOCHS);
+	end = session_get_epoch_end(a->session);
+	session_count_states(a->session, &account);
 	err = err ?: hand_on(a, end, &account);
 	if (err)
 		return err;
@@ -210,7 +215,7 @@ int agent_end_epoch(struct agent *a)
 
 int agent_finish(struct agent *a)
 {
-	const double end = clock_s(CLOCK_MONOTONIC);
+	const double end = session_get_epoch_end(a->session);
 	const struct profile *profile;
 	struct session_account account;
 	struct profile_measure measure;

@@ -65,14 +65,28 @@ static void answer_metrics(struct agent *a, const struct serve_request *request)
 
 /* Profiles */
 
+static bool is_measured(const struct agent *a, enum serve_what what)
+{
+	switch (a->options.mode) {
+	case SESSION_CPU:
+		return what == SERVE_PROFILE;
+	case SESSION_GIL:
+		return what == SERVE_GIL;
+	default:
+		return what == SERVE_WALL;
+	}
+}
+
 /* Begins a profile. Returns 0, or negative errno that ends the run, after a report. */
 static int begin_profile(struct agent *a, const struct serve_request *request)
 {
 	struct agent_pulled *pulled = &a->pulled[a->nr_pulled];
 	int err;
 
-	if (request->what != SERVE_PROFILE) {
-		answer_text(a, request, 404, "This agent measures CPU time only: ask for /debug/pprof/profile.\n");
+	if (!is_measured(a, request->what)) {
+		answer_text(a, request, 404,
+			    "This agent measures something else: --mode=cpu has /debug/pprof/profile, wall and offcpu "
+			    "have /debug/pprof/wall, gil has /debug/pprof/gil.\n");
 		return 0;
 	}
 	if (a->nr_pulled == AGENT_PULLED_MAX) {
@@ -89,7 +103,8 @@ static int begin_profile(struct agent *a, const struct serve_request *request)
 	if (err)
 		log_error("cannot read the counters of the kernel: %s", strerror(-err));
 	err = err ?: agent_take_samples(a, false);
-	pulled->begin = clock_s(CLOCK_MONOTONIC);
+	session_count_states(a->session, &pulled->account);
+	pulled->begin = session_get_epoch_end(a->session);
 	pulled->begin_ns = clock_ns(CLOCK_REALTIME);
 	pulled->end = pulled->begin + request->seconds;
 	a->nr_pulled++;
@@ -138,7 +153,7 @@ static int write_profile(struct agent *a, struct agent_pulled *pulled, FILE *out
 	if (!err) {
 		struct session_account since = agent_account_since(&now, &pulled->account);
 
-		since.duration_s = clock_s(CLOCK_MONOTONIC) - pulled->begin;
+		since.duration_s = session_get_epoch_end(a->session) - pulled->begin;
 		err = agent_describe(a, &since, pulled->begin_ns, pulled->profile);
 	}
 	return err ?: output_pprof(pulled->profile, &options, out);

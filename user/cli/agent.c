@@ -76,6 +76,7 @@ static void set_session(struct cli_agent_options *o)
 	o->session.follow = o->filter.children;
 	o->agent.max_stacks = o->session.max_stacks;
 	o->agent.freq = o->session.freq;
+	o->agent.mode = o->session.mode;
 }
 
 /* Reads the files that options name, as the start does. */

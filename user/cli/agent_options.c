@@ -136,7 +136,24 @@ static const struct cli_option service_options[] = {
 	{0},
 };
 
+static const struct cli_word mode_words[] = {
+	{"cpu", SESSION_CPU}, {"wall", SESSION_WALL}, {"offcpu", SESSION_OFFCPU}, {"gil", SESSION_GIL}, {0},
+};
+
+static int take_mode(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	int mode = SESSION_CPU, code = cli_option_word(option, value, &mode);
+
+	o->session.mode = (enum session_mode)mode;
+	return code;
+}
+
 static const struct cli_option sampling_options[] = {
+	{"mode", 0, "MODE",
+	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
+	 "that without the time on CPUs; gil: the time that threads wait for the GIL",
+	 .take = take_mode, .words = mode_words},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
