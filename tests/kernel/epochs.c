@@ -3,15 +3,17 @@
  * Samples a process and takes the profile in parts, as a run without end does. Prints a line of JSON for each part, and
  * the account.
  *
- *   epochs PID SECONDS RATE PERIOD_MS FORGET_EVERY MAX_STACKS [FEATURES]
+ *   epochs PID SECONDS RATE PERIOD_MS FORGET_EVERY MAX_STACKS [FEATURES [MODE]]
  *
  * FORGET_EVERY: after so many parts what is known begins anew; 0: never. FEATURES: that this kernel is to do without.
+ * MODE: wall or gil: a line has when the part ended, and its samples: microseconds, waits, and the last two frames.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -21,13 +23,44 @@
 #include "session/account.h"
 #include "session/internal.h"
 
-static int print_part(const struct profile *profile, void *unused)
+static const char *name_of(const struct profile *p, uint32_t stack)
+{
+	return stack == PROFILE_ROOT
+		       ? ""
+		       : profile_string(p, profile_frame_at(p, profile_stack_at(p, stack)->frame)->name);
+}
+
+static void print_sample(const struct profile *p, const struct profile_sample *sample)
+{
+	uint32_t below = sample->stack == PROFILE_ROOT ? PROFILE_ROOT : profile_stack_at(p, sample->stack)->parent;
+
+	printf("{\"tid\": %d, \"us\": %" PRIu64 ", \"count\": %" PRIu64 ", \"leaf\": \"%s\", \"below\": \"%s\"}",
+	       profile_thread_at(p, sample->thread)->tid, sample->value, sample->count, name_of(p, sample->stack),
+	       name_of(p, below));
+}
+
+static int print_waits(const struct profile *profile, void *arg)
+{
+	const struct session *s = arg;
+	size_t count;
+	const struct profile_sample *samples = profile_samples(profile, &count);
+
+	printf("{\"end_ns\": %" PRIu64 ", \"samples\": [", s->detach_ns ? s->detach_ns : s->epoch_end_ns);
+	for (size_t i = 0; i < count; i++) {
+		fputs(i ? ", " : "", stdout);
+		print_sample(profile, &samples[i]);
+	}
+	puts("]}");
+	return fflush(stdout) ? -EIO : 0;
+}
+
+static int print_part(const struct profile *profile, void *arg)
 {
 	size_t count, events;
 	const struct profile_sample *samples = profile_samples(profile, &count);
 	uint64_t total = 0;
 
-	(void)unused;
+	(void)arg;
 	for (size_t i = 0; i < count; i++)
 		total += samples[i].value;
 	profile_events(profile, &events);
@@ -46,6 +79,11 @@ static int take_what_came(struct session *s)
 	return err ?: (session_do_periodic_work(s) < 0 ? -EIO : 0);
 }
 
+static int (*printer_of(const struct session *s))(const struct profile *, void *)
+{
+	return s->options.mode == SESSION_CPU ? print_part : print_waits;
+}
+
 static int run(struct session *s, double end, double period, unsigned long forget_every)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -59,7 +97,7 @@ static int run(struct session *s, double end, double period, unsigned long forge
 		if (err || clock_s(CLOCK_MONOTONIC) < next)
 			continue;
 		parts++;
-		err = session_end_epoch(s, forget_every && parts % forget_every == 0, print_part, NULL);
+		err = session_end_epoch(s, forget_every && parts % forget_every == 0, printer_of(s), s);
 		next = clock_s(CLOCK_MONOTONIC) + period;
 	}
 	return err;
@@ -75,7 +113,7 @@ int main(int argc, char **argv)
 	uint32_t pid;
 	int err;
 
-	if (argc < 7 || argc > 8)
+	if (argc < 7 || argc > 9)
 		return 2;
 	pid = (uint32_t)atoi(argv[1]);
 	options.freq = (unsigned)atoi(argv[3]);
@@ -84,6 +122,10 @@ int main(int argc, char **argv)
 	options.times = true;
 	options.max_stacks = (uint32_t)atoi(argv[6]);
 	options.disabled_features = argv[7];
+	if (argc == 9) {
+		options.mode = strcmp(argv[8], "gil") ? SESSION_WALL : SESSION_GIL;
+		options.times = false;
+	}
 	known = discovery_new();
 	if (!known || helper_start(&cli_services, known))
 		return 1;
@@ -99,7 +141,7 @@ int main(int argc, char **argv)
 	err = err ?: run(s, clock_s(CLOCK_MONOTONIC) + atof(argv[2]), atof(argv[4]) / 1000, strtoul(argv[5], NULL, 10));
 	session_detach(s);
 	err = err ?: session_collect(s, &profile, &account);
-	err = err ?: print_part(profile, NULL);
+	err = err ?: printer_of(s)(profile, s);
 	if (!err)
 		session_account_json(&account, stdout);
 	session_free(s);

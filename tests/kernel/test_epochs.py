@@ -28,8 +28,42 @@ main()
 """)
 
 
-def take_parts(pid, seconds, rate, forget_every, room, features=""):
-    argv = [EPOCHS, pid, seconds, rate, PERIOD_MS, forget_every, room] + [features] * bool(features)
+# Threads that sleep, wait for a lock and for the GIL, and some that come and go.
+WAITS = Source("""
+import threading, time
+lock = threading.Lock()
+lock.acquire()
+def sleeps():
+    time.sleep(1000)
+def locked():
+    lock.acquire()
+def contends():
+    while True:
+        until = time.time() + 0.004
+        while time.time() < until:
+            sum(range(3000))
+        time.sleep(0.003)
+def comes():
+    time.sleep(0.13)
+def main():
+    for function in (sleeps, locked, contends, contends):
+        thread = threading.Thread(target=function)
+        thread.daemon = True
+        thread.start()
+    time.sleep(0.1)
+    ready()
+    while True:
+        thread = threading.Thread(target=comes)
+        thread.daemon = True
+        thread.start()
+        time.sleep(0.07)
+main()
+""")
+
+
+def take_parts(pid, seconds, rate, forget_every, room, features="", mode=None):
+    argv = [EPOCHS, pid, seconds, rate, PERIOD_MS, forget_every, room] + [features] * bool(features or mode)
+    argv += [mode] * bool(mode)
     done = subprocess.run([str(arg) for arg in argv], capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("\n")
@@ -75,3 +109,55 @@ def test_what_is_forgotten_makes_room():
     middle = len(parts) // 2
     early, late = (max(part["bytes"] for part in half) for half in (parts[:middle], parts[middle:]))
     assert late < 2 * early, parts
+
+
+def by_thread(part):
+    """The time of each thread in microseconds, and how much of it rounding may be."""
+    threads = {}
+    for sample in part["samples"]:
+        us, rows = threads.get(sample["tid"], (0, 1))
+        threads[sample["tid"]] = us + sample["us"], rows + 1
+    return threads
+
+
+def names_of(part, tid):
+    return {(sample["below"], sample["leaf"]) for sample in part["samples"] if sample["tid"] == tid}
+
+
+@pytest.mark.parametrize("forget_every", [0, 3])
+def test_waits_are_split_at_the_end_of_a_part(forget_every):
+    """A part has as much of each thread as it is long, of threads that come and go the part in which they lived."""
+    with running(two()[-1], WAITS) as target:
+        parts, stats = take_parts(target.pid, 3, 199, forget_every, ROOM, "", "wall")
+    assert len(parts) > 8, parts
+    each = [by_thread(part) for part in parts]
+    through = set.intersection(*map(set, each))
+    assert len(through) == 5, each
+    for (before, part), threads in zip(zip(parts, parts[1:]), each[1:]):
+        length = (part["end_ns"] - before["end_ns"]) / 1000
+        for tid, (us, rows) in threads.items():
+            assert abs(us - length) <= rows if tid in through else us <= length + rows, (tid, us, length, part)
+    # The account has the same in nanoseconds.
+    assert abs(sum(stats["state_s"].values()) * 1e6 - sum(us for part in each for us, _ in part.values())) <= sum(
+        rows + 1 for part in each for _, rows in part.values()
+    )
+    # Stacks of those that sleep on are kept, and each wait counts once.
+    for function, leaf in ("sleeps", "[sleep]"), ("locked", "[lock]"):
+        tid = next(tid for tid in through if (function, leaf) in names_of(parts[-1], tid))
+        assert all(names_of(part, tid) == {(function, leaf)} for part in parts[1:]), parts
+        assert sum(sample["count"] for part in parts for sample in part["samples"] if sample["tid"] == tid) == 1
+    assert not any(sample["leaf"] == "[stack not received]" for part in parts for sample in part["samples"]), parts
+    assert len(set().union(*each)) > len(through) + 10, "threads that come and go are told"
+
+
+def test_waits_for_the_gil_are_split():
+    """They are in many parts, with who holds it; what is not shown is in the time by state."""
+    with running(two()[-1], WAITS) as target:
+        parts, stats = take_parts(target.pid, 2, 199, 3, ROOM, "", "gil")
+    waits = [sum(sample["us"] for sample in part["samples"] if sample["leaf"].startswith("[GIL")) for part in parts]
+    assert sum(1 for us in waits if us) > len(parts) / 2, parts
+    rows = sum(len(part["samples"]) for part in parts)
+    assert abs(sum(waits) - stats["state_s"]["GIL"] * 1e6) <= rows + 1, stats
+    assert any(sample["leaf"] == "[GIL: held in contends]" for part in parts for sample in part["samples"]), parts
+    length = (parts[-1]["end_ns"] - parts[0]["end_ns"]) / 1e9
+    assert sum(stats["state_s"].values()) >= 5 * length, stats
