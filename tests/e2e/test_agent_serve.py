@@ -17,6 +17,7 @@ import harness
 from harness import cpu_s
 from test_agent import agent, as_json, end, epochs, values
 from test_agent_push import HOME, of, pprof_total, process_names
+from test_agent_waits import pprof_sums
 
 DURATION_NS = 10  # Profile.duration_nanos
 SECRET = "0123456789abcdef" * 4
@@ -139,12 +140,22 @@ def test_requests_add_up(tmp_path):
 
 @pytest.mark.parametrize("mode", ["wall", "gil"])
 def test_modes_have_profiles_of_their_own(tmp_path, mode):
-    with harness.target(harness.default_python(), "shares.py") as target:
+    """Of waits, too, which go on: as much of each thread as the profile is long."""
+    with harness.target(harness.default_python(), "parts.py") as target:
         with served(tmp_path / "epochs", "-p", target.pid, "--mode", mode, "--epoch", "5s") as (process, ask):
             status, body = ask("/debug/pprof/%s?seconds=1" % mode)
-            assert status == 200 and next(of(gzip.decompress(body), DURATION_NS)) >= 900_000_000
-            assert ask("/debug/pprof/profile?seconds=1")[0] == 404
+            assert status == 200
+            status, text = ask("/debug/pprof/profile?seconds=1")
+            assert status == 404 and b"This agent measures something else: --mode=cpu has" in text
             end(process)
+    profile = gzip.decompress(body)
+    length_us = next(of(profile, DURATION_NS)) / 1000
+    assert length_us >= 1_000_000
+    time_us = pprof_sums(body)[mode, "microseconds"]
+    # The length is told in milliseconds.
+    rounding = 5 * 501 + sum(1 for _ in of(profile, 2))
+    assert mode == "gil" or abs(time_us - 5 * length_us) <= rounding, (time_us, length_us)
+    assert 0 < time_us <= 5 * length_us + rounding
     assert as_json(tmp_path / "epochs")["measure"]["name"] == mode
 
 
