@@ -25,9 +25,8 @@
 
 static const char *name_of(const struct profile *p, uint32_t stack)
 {
-	return stack == PROFILE_ROOT
-		       ? ""
-		       : profile_string(p, profile_frame_at(p, profile_stack_at(p, stack)->frame)->name);
+	return stack == PROFILE_ROOT ? ""
+				     : profile_string(p, profile_frame_at(p, profile_stack_at(p, stack)->frame)->name);
 }
 
 static void print_sample(const struct profile *p, const struct profile_sample *sample)
