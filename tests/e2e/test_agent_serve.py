@@ -140,7 +140,7 @@ def test_requests_add_up(tmp_path):
 
 @pytest.mark.parametrize("mode", ["wall", "gil"])
 def test_modes_have_profiles_of_their_own(tmp_path, mode):
-    """Of waits, too, which go on: as much of each thread as the profile is long."""
+    """A wait that goes on is in it, so that it has as much of each thread as it is long."""
     with harness.target(harness.default_python(), "parts.py") as target:
         with served(tmp_path / "epochs", "-p", target.pid, "--mode", mode, "--epoch", "5s") as (process, ask):
             status, body = ask("/debug/pprof/%s?seconds=1" % mode)

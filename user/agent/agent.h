@@ -51,8 +51,10 @@ struct agent_options {
 
 /* What the agent has done so far, and what it costs. */
 struct agent_metrics {
-	uint64_t epochs, late_epochs;  /* late: more than 5 % longer than planned */
-	uint64_t asked, taken, lost;   /* samples, as of struct session_account */
+	uint64_t epochs, late_epochs; /* late: more than 5 % longer than planned */
+	uint64_t asked, taken, lost;  /* samples, as of struct session_account */
+	uint64_t lost_time_ns;        /* of waits, and threads: there was no room for them */
+	uint64_t lost_threads;
 	double cpu_s;                  /* of pybpf and its helpers; sinks have their own */
 	unsigned divisor;              /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */

@@ -99,6 +99,8 @@ struct session_account agent_account_since(const struct session_account *now, co
 	since.taken = beyond(now->taken, before->taken);
 	since.python = beyond(now->python, before->python);
 	since.has_states = now->has_states;
+	since.lost_time_ns = beyond(now->lost_time_ns, before->lost_time_ns);
+	since.lost_threads = beyond(now->lost_threads, before->lost_threads);
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
 		since.state_ns[i] = beyond(now->state_ns[i], before->state_ns[i]);
 	return since;
@@ -135,6 +137,15 @@ static void tell_epoch(const struct agent *a, const struct session_account *acco
 		 (double)(m->rss_bytes + m->map_bytes) / (1 << 20));
 }
 
+/* Says what of the time of threads an epoch lacks. */
+static void tell_lost_time(const struct session_account *account)
+{
+	if (account->lost_time_ns || account->lost_threads)
+		log_warn("an epoch lacks %.3f s of waits, and %" PRIu64
+			 " threads: there was no room for them in the kernel's tables",
+			 (double)account->lost_time_ns / 1e9, account->lost_threads);
+}
+
 static void measure_cost(struct agent *a, const struct session_account *account)
 {
 	struct agent_metrics *m = &a->metrics;
@@ -145,6 +156,8 @@ static void measure_cost(struct agent *a, const struct session_account *account)
 	m->asked += account->counters[PYBPF_COUNT_ASKED];
 	m->taken += account->taken;
 	m->lost += account->lost;
+	m->lost_time_ns += account->lost_time_ns;
+	m->lost_threads += account->lost_threads;
 	m->cpu_s = agent_cpu_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
 	m->rss_bytes = kib * 1024;
@@ -184,6 +197,7 @@ static int hand_on(struct agent *a, double end, const struct session_account *ac
 	profile_free(profile);
 	measure_cost(a, &of_epoch);
 	tell_epoch(a, &of_epoch);
+	tell_lost_time(&of_epoch);
 	return err;
 }
 

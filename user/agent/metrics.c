@@ -58,6 +58,14 @@ static void add_samples(struct rows *rows, const struct agent_metrics *m, const 
 		     (struct serve_label){"cause", "ring_buffer_full"}, NULL);
 }
 
+static void add_lost_time(struct rows *rows, const struct agent_metrics *m)
+{
+	add_plain(rows, "pybpf_wait_seconds_lost_total", SERVE_COUNTER, (double)m->lost_time_ns / 1e9,
+		  "Time of waits for which there was no room.");
+	add_plain(rows, "pybpf_threads_lost_total", SERVE_COUNTER, (double)m->lost_threads,
+		  "Threads for whose time there was no room.");
+}
+
 static void add_cost(struct rows *rows, const struct agent_metrics *m)
 {
 	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, m->cpu_s,
@@ -154,6 +162,8 @@ int agent_write_metrics(const struct agent *a, FILE *out)
 
 	agent_get_metrics(a, &m);
 	add_samples(&rows, &m, &a->account);
+	if (a->options.mode != SESSION_CPU)
+		add_lost_time(&rows, &m);
 	add_cost(&rows, &m);
 	if (a->options.dir)
 		add_files(&rows, &m.files);

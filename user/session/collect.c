@@ -14,6 +14,7 @@
 #include "base/procfs.h"
 #include "kernel/counts.h"
 #include "kernel/events.h"
+#include "kernel/waits.h"
 #include "pybpf.h"
 #include "session/account.h"
 #include "session/due.h"
@@ -318,6 +319,8 @@ void session_count_states(const struct session *s, struct session_account *accou
 {
 	account->has_states = s->options.mode != SESSION_CPU;
 	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
+	if (account->has_states)
+		kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
 }
 
 int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile)

@@ -253,8 +253,8 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
  */
 int session_count_samples(struct session *s, struct session_account *account);
 /*
- * Fills in the time by state of all that session_end_epoch() has given, in a session that measures the time of threads:
- * has_states and state_ns.
+ * Fills in the time by state of all that session_end_epoch() has given, in a session that measures the time of threads,
+ * and what has found no room: has_states, state_ns, lost_time_ns and lost_threads.
  */
 void session_count_states(const struct session *s, struct session_account *account);
 

@@ -18,7 +18,6 @@ static void tell(const struct session *s, struct session_account *account)
 	account->short_waits = s->waits.short_waits;
 	account->short_ns = s->waits.short_ns;
 	account->unnamed_waits = kernel_get_unnamed_waits(s->kernel);
-	kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
 }
 
 static void print_time(uint64_t ns, FILE *out)
