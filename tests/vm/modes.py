@@ -325,6 +325,19 @@ def check_top_states(outcome):
     return None
 
 
+def check_agent_wall(outcome):
+    """Its three threads live as long as the agent: each has a third. The first epoch may end before stacks are read."""
+    total = sum(count for _, count in outcome.stacks)
+    near("us of the thread that sleeps throughout", value(outcome.stacks, "sleeps_on", "[sleep]"), total / 3, 0.5, 1.001)
+    near("us of the main thread", value(outcome.stacks, "part_stands"), total / 3, 0.5, 1.001)
+
+
+def check_agent_gil(outcome):
+    """The main thread computes, so the one that naps waits for it."""
+    waits = value(outcome.stacks, "naps", "[GIL")
+    assert waits and waits >= 0.5 * sum(count for _, count in outcome.stacks), outcome.stacks
+
+
 def check_top_without_states(outcome):
     states = check_top(outcome)["states"]
     assert not states.get("causes"), states
@@ -441,6 +454,8 @@ MODES = [
         how="look",
         account=False,
     ),
+    loop("agent --mode=wall", "stands", "agent -p {pid} --epoch 1s --mode=wall", check_agent_wall, how="agent", account=False),
+    loop("agent --mode=gil", "stands", "agent -p {pid} --epoch 1s --mode=gil", check_agent_gil, how="agent", account=False),
     Mode("dump", "stands", "dump -p {pid} --json", check_dump, how="look", account=False),
     Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_frozen, how="look", account=False),
     Mode("dump --core", "stands", "dump --core {core} --json", check_frozen, how="core", account=False),
