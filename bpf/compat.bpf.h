@@ -607,6 +607,16 @@ static __always_inline __u32 compat_inner_tgid(struct task_struct *task)
 	return (__u32)upid.nr;
 }
 
+/*
+ * Returns the mm_struct of any task, NULL for a kernel thread. By a call, and not by a load as in compat_current_mm():
+ * for each load of a pointer from a struct that it trusts, the verifier searches all types of the kernel several times
+ * (btf_nested_type_is_trusted(), Linux 6.3), which takes it a millisecond. What calls this runs seldom.
+ */
+static __always_inline struct mm_struct *compat_task_mm(const struct task_struct *task)
+{
+	return BPF_CORE_READ(task, mm);
+}
+
 /* Returns the address of the current thread's mm_struct. */
 static __always_inline __u64 compat_current_mm(struct task_struct *task)
 {

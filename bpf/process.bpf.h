@@ -139,12 +139,13 @@ static __always_inline long put_process(__u32 tgid, const struct pybpf_proc *pro
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
+	const struct mm_struct *mm = compat_task_mm(child);
 	__u32 parent_tgid, tgid;
 	struct pybpf_proc *known;
 	struct making *making;
 
 	/* Ignores new threads and kernel threads. */
-	if (child->pid != child->tgid || !child->mm)
+	if (child->pid != child->tgid || !mm)
 		return 0;
 	parent_tgid = compat_task_tgid(parent);
 	tgid = compat_task_tgid(child);
@@ -155,13 +156,13 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (!making)
 		return 0;
 	/* An answer for the program before an exec may have replaced the parent's entry, which is then not valid. */
-	if (known && known->mm == (__u64)parent->mm) {
+	if (known && known->mm == (__u64)compat_task_mm(parent)) {
 		making->proc = *known;
 		making->event.other_id = known->proc_id;
 	}
 	if (!making->event.other_id || making->proc.state == PYBPF_PROC_CLAIMED)
 		making->proc.state = PYBPF_PROC_UNDECIDED;
-	making->proc.mm = (__u64)child->mm;
+	making->proc.mm = (__u64)mm;
 	making->proc.start = compat_start(child);
 	making->proc.proc_id = new_proc_id(PROC_IDS_FORKED);
 	making->proc.reported = worth_telling(&making->proc);
@@ -214,7 +215,7 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	__u32 tgid = compat_task_tgid(task);
 	struct pybpf_proc *known = bpf_map_lookup_elem(&procs, &tgid);
 	const struct pybpf_file *file;
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = compat_task_mm(task);
 	struct making *making;
 
 	if (!tgid || (!known && !cfg_all))
@@ -285,12 +286,13 @@ SEC("iter/task")
 int process_find(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct mm_struct *mm = task ? compat_task_mm(task) : NULL;
 	struct pybpf_proc *known;
 	struct making *making;
 	__u32 tgid;
 
 	/* A leader can have ended before its threads: then another thread represents the process. */
-	if (!task || !task->mm)
+	if (!mm)
 		return 0;
 	tgid = compat_task_tgid(task);
 	known = bpf_map_lookup_elem(&procs, &tgid);
@@ -299,14 +301,14 @@ int process_find(struct bpf_iter__task *ctx)
 	making = begin_making(MAKING_FOUND);
 	if (!making)
 		return 0;
-	making->proc.mm = (__u64)task->mm;
+	making->proc.mm = (__u64)mm;
 	making->proc.start = compat_start(task);
 	making->proc.proc_id = found_proc_id();
 	making->proc.state = PYBPF_PROC_UNDECIDED;
 	making->proc.reported = true;
 	if (put_process(tgid, &making->proc, known ? BPF_EXIST : BPF_NOEXIST))
 		return 0;
-	file_key(&making->event.file, task->mm);
+	file_key(&making->event.file, mm);
 	describe(&making->event, PYBPF_PROCESS_FOUND, task, tgid, &making->proc);
 	/* The filters check the current thread, which is pybpf here: they are applied to samples later. */
 	making->event.wanted = !cfg_users && !cfg_cgroups;
