@@ -33,19 +33,36 @@ static int compare(const void *a, const void *b)
 	return one->begin_ms < other->begin_ms ? -1 : one->begin_ms > other->begin_ms;
 }
 
+/* Likewise, hour by hour. */
+static int compare_hours(const void *a, const void *b)
+{
+	uint64_t one = archive_hour_of(a), other = archive_hour_of(b);
+
+	return one == other ? compare(a, b) : one < other ? -1 : 1;
+}
+
+static bool is_part_of(const struct archive_epoch *epoch, const struct archive_epoch *merged)
+{
+	return merged && merged->span.last > merged->span.first && epoch->span.last <= merged->span.last &&
+	       archive_hour_of(epoch) == archive_hour_of(merged);
+}
+
 void archive_list_sort(struct archive_list *list)
 {
 	const struct archive_epoch *longest = NULL;
 
-	if (list->count)
-		qsort(list->epochs, list->count, sizeof(*list->epochs), compare);
+	if (!list->count)
+		return;
+	/* What is merged began in one hour. Another agent's files, as of a backup, may have the same numbers. */
+	qsort(list->epochs, list->count, sizeof(*list->epochs), compare_hours);
 	for (size_t i = 0; i < list->count; i++) {
 		struct archive_epoch *epoch = &list->epochs[i];
 
-		epoch->is_part = longest && epoch->span.last <= longest->span.last;
+		epoch->is_part = is_part_of(epoch, longest);
 		if (!epoch->is_part)
 			longest = epoch;
 	}
+	qsort(list->epochs, list->count, sizeof(*list->epochs), compare);
 }
 
 /* Adds the file if it is an epoch. */

@@ -15,6 +15,12 @@ struct archive_epoch {
 	bool is_part;  /* all of it is in a merged one, too: it is to be removed, and is not to be read */
 };
 
+/* Hours since 1970 at which an epoch began. */
+static inline uint64_t archive_hour_of(const struct archive_epoch *epoch)
+{
+	return epoch->span.begin_ms / 3600000;
+}
+
 struct archive_list {
 	struct archive_epoch *epochs; /* by their numbers; a merged one is before its parts */
 	size_t count, room;

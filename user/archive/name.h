@@ -7,7 +7,8 @@
  *
  * They begin with the UTC time at which the epoch began, so that they sort by it, followed by its length and its
  *number; a merged one has the numbers of its first and its last epoch. Numbers grow by one from epoch to epoch,
- *whatever the clock does: a file whose numbers are within those of another file is a part of that one.
+ *whatever the clock does: a file whose numbers are within those of a merged one that began in the same hour is a part
+ *of it.
  */
 #ifndef ARCHIVE_NAME_H
 #define ARCHIVE_NAME_H

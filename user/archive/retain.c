@@ -2,13 +2,6 @@
 /* The next step that keeps a folder of epochs within its limits. */
 #include "archive/retain.h"
 
-#define HOUR_MS 3600000u
-
-static uint64_t hour_of(const struct archive_epoch *epoch)
-{
-	return epoch->span.begin_ms / HOUR_MS;
-}
-
 static bool has_ended_before(const struct archive_epoch *epoch, uint64_t time_ms)
 {
 	return epoch->span.begin_ms + epoch->span.length_ms < time_ms;
@@ -32,12 +25,13 @@ static bool find_hour(const struct archive_list *list, uint64_t merge_from, uint
 			const struct archive_epoch *next = &list->epochs[k];
 
 			size += next->size;
-			if (hour_of(next) != hour_of(first) || size > ARCHIVE_MERGE_BYTES ||
+			if (archive_hour_of(next) != archive_hour_of(first) || size > ARCHIVE_MERGE_BYTES ||
 			    next->span.first != list->epochs[k - 1].span.last + 1)
 				break;
 			step->last = k;
 		}
-		if (step->last > i && first->span.first >= merge_from && hour_of(first) != hour_of(newest) &&
+		if (step->last > i && first->span.first >= merge_from &&
+		    archive_hour_of(first) != archive_hour_of(newest) &&
 		    has_ended_before(&list->epochs[step->last], before_ms))
 			return true;
 	}

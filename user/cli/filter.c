@@ -144,9 +144,10 @@ FILE **cli_filter_open(char *const paths[], size_t count)
 		if (!err)
 			continue;
 		if (err == -EMFILE)
-			log_error("%zu profiles are more than can be open at a time here, which is %zu: choose a span of "
-				  "time by --from and --to, or raise the limit (`ulimit -Hn`)",
-				  count, i);
+			log_error(
+				"%zu profiles are more than can be open at a time here, which is %zu: choose a span of "
+				"time by --from and --to, or raise the limit (`ulimit -Hn`)",
+				count, i);
 		else
 			log_error("%s", error.text);
 		cli_filter_close(files, count);

@@ -111,12 +111,37 @@ static void test_parts(void **unused)
 	archive_list_free(&list);
 }
 
+static void test_numbers_of_another_agent(void **unused)
+{
+	/* The first hour comes from a backup: numbers began anew since. */
+	static const struct archive_epoch epochs[] = {
+		{.span = {.begin_ms = 1, .first = 1, .last = 3}},
+		{.span = {.begin_ms = 2, .first = 2, .last = 2}},
+		{.span = {.begin_ms = 7200000, .first = 1, .last = 1}},
+		{.span = {.begin_ms = 7200001, .first = 2, .last = 2}},
+		{.span = {.begin_ms = 7200002, .first = 2, .last = 2}},
+	};
+	struct archive_list list = {0};
+	size_t parts = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(archive_list_add(&list, &epochs[i]), 0);
+	archive_list_sort(&list);
+	for (size_t i = 0; i < 5; i++) {
+		parts += list.epochs[i].is_part;
+		assert_int_equal(list.epochs[i].is_part, list.epochs[i].span.begin_ms == 2);
+	}
+	assert_int_equal(parts, 1);
+	archive_list_free(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_a_known_name),
 		cmocka_unit_test(test_other_names), cmocka_unit_test(test_names_sort_by_time),
-		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts),       cmocka_unit_test(test_numbers_of_another_agent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
