@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import os
 import re
+import shutil
 import signal
 import subprocess
 import urllib.parse
@@ -223,6 +224,15 @@ def test_bad_input(tmp_path):
     for check in ([], ["--check"]):
         run = pybpf("agent", "--otlp", "http://localhost:1/", "--http-token", token, *check)
         assert run.code == 1 and "others than its owner may use %s" % token in harness.one_sentence(run.err), run
+    his = tmp_path / "his"
+    his.write_text(40 * "x", encoding="ascii")
+    his.chmod(0o600)
+    shutil.chown(his, 54321)
+    for arguments in (["--otlp", "http://localhost:1/", "--http-token", his], ["--listen", ":0", "--listen-token", his]):
+        run = pybpf("agent", *arguments, "--check")
+        assert run.code == 1 and "belongs to user 54321, who could choose it" in harness.one_sentence(run.err), run
+        run = pybpf("agent", *arguments, "--check", env={**os.environ, "SUDO_UID": "54321", "SUDO_GID": "54321"})
+        assert run.code == 0, run
     run = pybpf("agent", "--listen", ":0", "--listen-token", token, "--check")
     assert run.code == 1 and "others than its owner may use %s" % token in harness.one_sentence(run.err), run
     config.write_text("epoch: 5s\npprof: ftp://x\n", encoding="ascii")

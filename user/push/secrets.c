@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "push/internal.h"
+#include "rights/caller.h"
 
 /* A bundle of all authorities has some 250 KiB. */
 #define FILE_MAX ((size_t)4 << 20)
@@ -20,8 +21,10 @@ enum secrecy {
 
 static int check_file(int fd, const char *what, const char *path, enum secrecy secrecy, struct error *error)
 {
+	struct caller caller;
 	struct stat status;
 
+	caller_find(&caller);
 	if (fstat(fd, &status))
 		return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
@@ -29,6 +32,10 @@ static int check_file(int fd, const char *what, const char *path, enum secrecy s
 	if (secrecy == SECRET && status.st_mode & (S_IRWXG | S_IRWXO))
 		return error_set(error, -EPERM, "others than its owner may use %s, the file with the %s: chmod 600 it",
 				 path, what);
+	if (secrecy == SECRET && !caller_trusts(&caller, status.st_uid))
+		return error_set(error, -EPERM,
+				 "%s, the file with the %s, belongs to user %u, who could choose it: chown it", path,
+				 what, status.st_uid);
 	return 0;
 }
 

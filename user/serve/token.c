@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rights/caller.h"
 #include "serve/internal.h"
 
 /* A token with its header has to fit into a request. */
@@ -17,8 +18,10 @@
 
 static int check_file(int fd, const char *path, struct error *error)
 {
+	struct caller caller;
 	struct stat status;
 
+	caller_find(&caller);
 	if (fstat(fd, &status))
 		return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
@@ -26,6 +29,10 @@ static int check_file(int fd, const char *path, struct error *error)
 	if (status.st_mode & (S_IRWXG | S_IRWXO))
 		return error_set(error, -EPERM,
 				 "others than its owner may use %s, the file with the token: chmod 600 it", path);
+	if (!caller_trusts(&caller, status.st_uid))
+		return error_set(error, -EPERM,
+				 "%s, the file with the token, belongs to user %u, who could choose it: chown it", path,
+				 status.st_uid);
 	return 0;
 }
 
