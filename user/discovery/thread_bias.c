@@ -3,30 +3,21 @@
  * How far pthread_self() lies below the thread pointer of arm64. It is the size of a struct of the C library's, which
  * differs between releases (glibc 2.36: 0x740, 2.41: 0x720; musl: 0xc8), and its function has two instructions.
  */
+#include "discovery/arm64.h"
 #include "discovery/internal.h"
 
 /* Instructions of pthread_self() that are read: bti, mrs, sub, ret. */
 #define CODE_MAX 4
 
-#define BTI_C 0xd503245fu
-#define RET   0xd65f03c0u
 /* mrs xN, tpidr_el0 */
 #define MRS      0xd53bd040u
 #define MRS_MASK 0xffffffe0u
-/* sub xN, xM, #immediate */
-#define SUB      0xd1000000u
-#define SUB_MASK 0xffc00000u
-
-static uint32_t low_register(uint32_t instruction)
-{
-	return instruction & 31;
-}
 
 uint16_t discovery_decode_thread_bias(const uint32_t *code, size_t count)
 {
 	uint32_t load, subtract;
 
-	if (count && code[0] == BTI_C) {
+	if (count && code[0] == ARM64_BTI_C) {
 		code++;
 		count--;
 	}
@@ -34,10 +25,10 @@ uint16_t discovery_decode_thread_bias(const uint32_t *code, size_t count)
 		return 0;
 	load = code[0];
 	subtract = code[1];
-	if ((load & MRS_MASK) != MRS || (subtract & SUB_MASK) != SUB || code[2] != RET || low_register(subtract) ||
-	    (subtract >> 5 & 31) != low_register(load))
+	if ((load & MRS_MASK) != MRS || !arm64_is(subtract, ARM64_SUB) || code[2] != ARM64_RET ||
+	    arm64_target(subtract) || arm64_base(subtract) != arm64_target(load))
 		return 0;
-	return subtract >> 10 & 0xfff;
+	return (uint16_t)arm64_immediate(subtract);
 }
 
 uint16_t discovery_thread_bias(struct elf_file *elf)

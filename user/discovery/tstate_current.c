@@ -4,6 +4,7 @@
  * GIL's mutexes, whose size is the C library's: glibc's have 40 bytes on x86-64 and 48 on arm64, musl's 40. So on arm64
  * the code that returns it tells it: _PyThreadState_UncheckedGet().
  */
+#include "discovery/arm64.h"
 #include "discovery/internal.h"
 
 /* Instructions of the function that are read: bti, adrp, up to two ldr or add, ldr, ret. */
@@ -11,58 +12,23 @@
 /* Bytes by which it may lie behind its place on x86-64. */
 #define SHIFT_MAX 64
 
-#define BTI_C 0xd503245fu
-#define RET   0xd65f03c0u
-/* adrp xN, page */
-#define ADRP      0x90000000u
-#define ADRP_MASK 0x9f000000u
-/* add xN, xM, #immediate; ldr xN, [xM, #8 * immediate] */
-#define ADD            0x91000000u
-#define LDR            0xf9400000u
-#define IMMEDIATE_MASK 0xffc00000u
-
-static uint32_t target_of(uint32_t instruction)
-{
-	return instruction & 31;
-}
-
-static uint32_t base_of(uint32_t instruction)
-{
-	return instruction >> 5 & 31;
-}
-
-static uint64_t immediate_of(uint32_t instruction)
-{
-	return instruction >> 10 & 0xfff;
-}
-
-/* Returns what adrp at this address puts into its register: the address of a page. */
-static uint64_t page_of(uint32_t instruction, uint64_t at)
-{
-	uint64_t pages = (uint64_t)(instruction >> 5 & 0x7ffff) << 2 | (instruction >> 29 & 3);
-
-	/* 21 bits with a sign */
-	pages = (pages ^ 1u << 20) - (1u << 20);
-	return (at & ~0xfffull) + (pages << 12);
-}
-
 uint64_t discovery_decode_tstate_current(const uint32_t *code, size_t count, uint64_t at, uint64_t runtime)
 {
-	size_t i = count && code[0] == BTI_C;
+	size_t i = count && code[0] == ARM64_BTI_C;
 	uint64_t value;
 
-	if (i >= count || (code[i] & ADRP_MASK) != ADRP)
+	if (i >= count || !arm64_is_adrp(code[i]))
 		return 0;
-	value = page_of(code[i], at + i * sizeof(*code));
-	for (i++; i + 1 < count && base_of(code[i]) == target_of(code[i - 1]); i++) {
-		bool loads = (code[i] & IMMEDIATE_MASK) == LDR;
+	value = arm64_page(code[i], at + i * sizeof(*code));
+	for (i++; i + 1 < count && arm64_base(code[i]) == arm64_target(code[i - 1]); i++) {
+		bool loads = arm64_is(code[i], ARM64_LDR);
 
-		if (loads && code[i + 1] == RET)
-			return value + 8 * immediate_of(code[i]);
+		if (loads && code[i + 1] == ARM64_RET)
+			return value + 8 * arm64_immediate(code[i]);
 		if (loads)
 			value = runtime; /* from the global offset table */
-		else if ((code[i] & IMMEDIATE_MASK) == ADD)
-			value += immediate_of(code[i]);
+		else if (arm64_is(code[i], ARM64_ADD))
+			value += arm64_immediate(code[i]);
 		else
 			break;
 	}

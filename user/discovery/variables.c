@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpython/facts.h"
+#include "discovery/arm64.h"
 #include "discovery/internal.h"
 
 #if defined(__x86_64__)
@@ -40,8 +41,7 @@ struct load {
 };
 
 /* Decodes the load of a variable at the begin of a function. Returns 0, or -ENOENT. */
-static int decode_load(const struct discovery_symbols *symbols, const char *name, const struct load *load,
-		       uint64_t *out)
+static int decode_load(const struct discovery_symbols *symbols, const char *name, uint64_t *out)
 {
 	static const struct {
 		uint8_t size, bytes[4];
@@ -50,6 +50,10 @@ static int decode_load(const struct discovery_symbols *symbols, const char *name
 		{1, {0x55}},                   /* push rbp */
 		{3, {0x48, 0x89, 0xe5}},       /* mov rbp, rsp */
 		{2, {0x31, 0xc0}},             /* xor eax, eax */
+	};
+	static const struct load loads[] = {
+		{{0x48, 0x8b, 0x05}, 0}, /* mov rax, [rip + disp32] */
+		{{0x48, 0x83, 0x3d}, 1}, /* cmp qword [rip + disp32], 0 */
 	};
 	struct elf_symbol function;
 	uint8_t code[24];
@@ -62,20 +66,61 @@ static int decode_load(const struct discovery_symbols *symbols, const char *name
 	for (size_t i = 0; i < sizeof(prologue) / sizeof(prologue[0]); i++)
 		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
 			at += prologue[i].size;
-	if (memcmp(code + at, load->bytes, sizeof(load->bytes)))
-		return -ENOENT;
-	at += sizeof(load->bytes);
-	memcpy(&distance, code + at, sizeof(distance));
-	*out = function.value + at + sizeof(distance) + load->rest + (int64_t)distance;
-	return 0;
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		size_t next = at + sizeof(loads[i].bytes) + sizeof(distance);
+
+		if (memcmp(code + at, loads[i].bytes, sizeof(loads[i].bytes)))
+			continue;
+		memcpy(&distance, code + at + sizeof(loads[i].bytes), sizeof(distance));
+		*out = function.value + next + loads[i].rest + (int64_t)distance;
+		return 0;
+	}
+	return -ENOENT;
 }
+#else
+/* Instructions of a function that are read; PyInterpreterState_New of 2.7 has 38. */
+#define STORING_CODE_MAX 256
+#define LOADING_CODE_MAX 4 /* bti, adrp, add, ldr */
+
+/* Reads the function's code, at most `most` instructions. Returns their number. */
+static size_t read_code(const struct discovery_symbols *symbols, const char *name, uint32_t *code, size_t most,
+			uint64_t *at)
+{
+	struct elf_symbol function;
+	size_t size = most * sizeof(*code);
+	ssize_t n;
+
+	if (!discovery_symbol(symbols, name, &function))
+		return 0;
+	*at = function.value;
+	n = elf_file_read(symbols->elf, function.value, code, function.size < size ? function.size : size);
+	return n < 0 ? 0 : (size_t)n / sizeof(*code);
+}
+
+static bool is_stored_to(const struct discovery_symbols *symbols, const char *name, uint64_t addr)
+{
+	uint32_t code[STORING_CODE_MAX];
+	uint64_t at = 0;
+	size_t count = read_code(symbols, name, code, STORING_CODE_MAX, &at);
+
+	return discovery_decodes_store(code, count, at, addr);
+}
+
+static int decode_load(const struct discovery_symbols *symbols, const char *name, uint64_t *out)
+{
+	uint32_t code[LOADING_CODE_MAX];
+	uint64_t at = 0;
+	size_t count = read_code(symbols, name, code, LOADING_CODE_MAX, &at);
+
+	*out = discovery_decode_first_load(code, count, at);
+	return *out ? 0 : -ENOENT;
+}
+#endif
 
 int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
 {
-	/* mov rax, [rip + disp32], in "return interp_head;" */
-	static const struct load load = {{0x48, 0x8b, 0x05}, 0};
-
-	if (decode_load(symbols, "PyInterpreterState_Head", &load, out))
+	/* "return interp_head;" */
+	if (decode_load(symbols, "PyInterpreterState_Head", out))
 		return -ENOENT;
 	/* "interp_head = interp;" */
 	return is_stored_to(symbols, "PyInterpreterState_New", *out) ? 0 : -ENOENT;
@@ -84,33 +129,12 @@ int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64
 /* Finds 2.7's interpreter_lock in the code of two functions. Returns 0, or -ENOENT. */
 static int decode_interpreter_lock(const struct discovery_symbols *symbols, uint64_t *out)
 {
-	/* cmp qword [rip + disp32], 0 or mov rax, [rip + disp32], in "return interpreter_lock != 0;" */
-	static const struct load loads[] = {{{0x48, 0x83, 0x3d}, 1}, {{0x48, 0x8b, 0x05}, 0}};
-
-	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-		/* "interpreter_lock = PyThread_allocate_lock();" */
-		if (!decode_load(symbols, "PyEval_ThreadsInitialized", &loads[i], out) &&
-		    is_stored_to(symbols, "PyEval_InitThreads", *out))
-			return 0;
-	}
-	return -ENOENT;
+	/* "return interpreter_lock != 0;" */
+	if (decode_load(symbols, "PyEval_ThreadsInitialized", out))
+		return -ENOENT;
+	/* "interpreter_lock = PyThread_allocate_lock();" */
+	return is_stored_to(symbols, "PyEval_InitThreads", *out) ? 0 : -ENOENT;
 }
-#else
-/* Not written for arm64, whose code would be adrp + ldr. */
-int discovery_decode_interp_head(const struct discovery_symbols *symbols, uint64_t *out)
-{
-	(void)symbols;
-	(void)out;
-	return -ENOTSUP;
-}
-
-static int decode_interpreter_lock(const struct discovery_symbols *symbols, uint64_t *out)
-{
-	(void)symbols;
-	(void)out;
-	return -ENOTSUP;
-}
-#endif
 
 /* Writes how far the variable is from interp_head. Returns 0, or -ERANGE: no build is that large. */
 static int put_distance(const struct discovery_runtime *runtime, uint64_t addr, int32_t *out)
