@@ -257,6 +257,7 @@ static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 #define COMPAT_STACK     19 /* sp */
 #define COMPAT_MODE_MASK 3
 #define COMPAT_MODE_USER 3
+#define COMPAT_ADDRESS   22 /* behind ss and the period */
 #elif defined(__TARGET_ARCH_arm64)
 #define COMPAT_REGISTERS 31 /* x0 to x30 of struct user_pt_regs */
 #define COMPAT_STACK     31 /* sp */
@@ -264,7 +265,16 @@ static __always_inline bool compat_is_kernel_worker(struct task_struct *task)
 #define COMPAT_MODE      33 /* pstate */
 #define COMPAT_MODE_MASK 0xf
 #define COMPAT_MODE_USER 0
+#define COMPAT_ADDRESS   35 /* behind pstate and the period */
 #endif
+
+/* Returns whether a perf event interrupted a program, and not the kernel. */
+static __always_inline bool compat_is_user(const void *ctx)
+{
+	const volatile __u64 *registers = ctx;
+
+	return (registers[COMPAT_MODE] & COMPAT_MODE_MASK) == COMPAT_MODE_USER;
+}
 
 /*
  * Copies the registers with which the program entered the kernel into room, which holds COMPAT_REGISTERS. Returns their
@@ -293,7 +303,7 @@ static __always_inline __u32 compat_registers(const void *ctx, __u64 *room, __u6
 	/* Each word is read as a whole: the verifier accepts no other read of a context. */
 	const volatile __u64 *registers = ctx;
 
-	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER)
+	if (!compat_is_user(ctx))
 		return compat_entry_registers(room, stack_pointer);
 	*stack_pointer = registers[COMPAT_STACK];
 #pragma unroll
@@ -330,7 +340,7 @@ static __always_inline void compat_place(const void *ctx, __u64 *pc, __u64 *sp, 
 {
 	const volatile __u64 *registers = ctx;
 
-	if ((registers[COMPAT_MODE] & COMPAT_MODE_MASK) != COMPAT_MODE_USER) {
+	if (!compat_is_user(ctx)) {
 		compat_entry_place(bpf_get_current_task_btf(), pc, sp, bp);
 		return;
 	}
@@ -344,36 +354,15 @@ static __always_inline __u64 compat_user_ip(const void *ctx)
 {
 	const volatile __u64 *registers = ctx;
 
-	return (registers[COMPAT_MODE] & COMPAT_MODE_MASK) == COMPAT_MODE_USER ? registers[COMPAT_IP] : 0;
+	return compat_is_user(ctx) ? registers[COMPAT_IP] : 0;
 }
 
-#if defined(__TARGET_ARCH_arm64)
-/* The tracepoints of page faults, where there are any, have the fields of those of x86. */
-struct trace_event_raw_exceptions {
-	struct trace_entry ent;
-	unsigned long address;
-} __attribute__((preserve_access_index));
-#endif
-
-/* To 6.14 x86 had a name of its own for them. */
-struct trace_event_raw_x86_exceptions {
-	unsigned long address;
-} __attribute__((preserve_access_index));
-
-/* Returns the address that was touched; ctx: of a page fault's tracepoint. */
-static __always_inline __u64 compat_fault_address(void *ctx)
+/* Returns the address that was touched; ctx: of a perf event that counts page faults. */
+static __always_inline __u64 compat_fault_address(const void *ctx)
 {
-	const struct trace_event_raw_exceptions *generic = ctx;
-	const struct trace_event_raw_x86_exceptions *old = ctx;
+	const volatile __u64 *registers = ctx;
 
-	__u64 address = 0;
-
-	/* Not read directly: the compiler would choose between two addresses, and no context may be read by one. */
-	if (bpf_core_type_exists(struct trace_event_raw_exceptions))
-		bpf_core_read(&address, sizeof(address), &generic->address);
-	else
-		bpf_core_read(&address, sizeof(address), &old->address);
-	return address;
+	return registers[COMPAT_ADDRESS];
 }
 
 /* The system call that a thread is in. */

@@ -66,17 +66,11 @@ int sample_memory(struct trace_event_raw_rss_stat *ctx)
 	return memory_touches(ctx) ? take_sample(ctx, SOURCE_MEMORY) : 0;
 }
 
-SEC("?tracepoint")
+/* A page fault, which the kernel's software counts before it looks for the page. */
+SEC("?perf_event")
 int memory_fault(void *ctx)
 {
-	memory_keep_fault(compat_fault_address(ctx), false);
-	return 0;
-}
-
-SEC("?tracepoint")
-int memory_fault_kernel(void *ctx)
-{
-	memory_keep_fault(compat_fault_address(ctx), true);
+	memory_keep_fault(compat_fault_address(ctx), !compat_is_user(ctx));
 	return 0;
 }
 

@@ -189,8 +189,7 @@ def check_calls(name, period=1):
 def check_held(outcome):
     told = "".join(line for line in outcome.words if "stacks have all bytes that they touched" in line)
     if told:
-        # Most kernels of arm64 have no tracepoint of page faults.
-        assert outcome.kernel < (6, 2) or "exceptions:page_fault_user" in told, told
+        assert outcome.kernel < (6, 2), told
         check_touched(outcome)
         return "as --touched"
     near("bytes of keeps()", value(outcome.stacks, "keeps"), outcome.said["bytes"], 0.9, 1.1)

@@ -83,8 +83,6 @@ int kernel_parse_event(const char *name, uint64_t period, struct kernel_event_te
 }
 
 const struct kernel_point kernel_memory_points[KERNEL_MEMORY_POINTS] = {
-	{"exceptions", "page_fault_user"},
-	{"exceptions", "page_fault_kernel"},
 	{"syscalls", "sys_exit_mmap"},
 	{"syscalls", "sys_exit_mremap"},
 };

@@ -33,8 +33,8 @@ int kernel_parse_event(const char *name, uint64_t period, struct kernel_event_te
 /* Fills *event with the growth of the resident memory of processes, in bytes. held: less what is given back. */
 void kernel_choose_memory(bool held, struct kernel_event *event);
 
-/* Tracepoints that kernel_options.held needs besides: where memory is touched, and moved. */
-#define KERNEL_MEMORY_POINTS 4
+/* Tracepoints that kernel_options.held needs besides: where memory is moved, or made resident. */
+#define KERNEL_MEMORY_POINTS 2
 extern const struct kernel_point {
 	const char *category, *name;
 } kernel_memory_points[KERNEL_MEMORY_POINTS];

@@ -170,7 +170,6 @@ static int choose_memory(struct kernel *k, bool memory)
 	skel->rodata->cfg_memory_calls = kernel_memory_calls;
 	err = err ?: bpf_program__set_autoload(skel->progs.sample_memory, memory);
 	err = err ?: bpf_program__set_autoload(skel->progs.memory_fault, held);
-	err = err ?: bpf_program__set_autoload(skel->progs.memory_fault_kernel, held);
 	err = err ?: bpf_program__set_autoload(skel->progs.memory_mapped, held);
 	err = err ?: bpf_map__set_autocreate(skel->maps.memory_threads, memory);
 	return err ?: bpf_map__set_autocreate(skel->maps.memory_sizes, memory);

@@ -28,7 +28,7 @@
 static struct bpf_program *program_of(const struct kernel *k, const struct kernel_event *event)
 {
 	if (event && event->memory)
-		return k->skel->progs.sample_memory;
+		return event->category ? k->skel->progs.sample_memory : k->skel->progs.memory_fault;
 	if (event && event->category)
 		return k->skel->progs.sample_tracepoint;
 	if (event && event->path)
@@ -142,28 +142,9 @@ static int attach_program(struct kernel *k, struct bpf_program *program, uint32_
 	return 0;
 }
 
-/* Attaches what says where memory is touched and moved, in the order of kernel_memory_points. */
-static int attach_memory(struct kernel *k)
-{
-	struct bpf_program *programs[KERNEL_MEMORY_POINTS] = {
-		k->skel->progs.memory_fault,
-		k->skel->progs.memory_fault_kernel,
-		k->skel->progs.memory_mapped,
-		k->skel->progs.memory_mapped,
-	};
-	int err = 0;
-
-	for (int i = 0; i < KERNEL_MEMORY_POINTS && !err; i++)
-		err = attach_program(k, programs[i], PYBPF_KIND_EVENTS, kernel_memory_points[i].category,
-				     kernel_memory_points[i].name);
-	return err;
-}
-
 static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
 {
-	int err = event->memory && k->options.held ? attach_memory(k) : 0;
-
-	return err ?: attach_program(k, program_of(k, event), event->kind, event->category, event->name);
+	return attach_program(k, program_of(k, event), event->kind, event->category, event->name);
 }
 
 static int attach_function(struct kernel *k, const struct kernel_event *event)
@@ -217,14 +198,11 @@ static int attach_cpu(struct kernel *k, const struct kernel_event *event, int cp
 	return 0;
 }
 
-static int attach_event(struct kernel *k, const struct kernel_event *event, int cpus)
+/* Attaches the program of an event that is counted on each CPU. */
+static int attach_cpus(struct kernel *k, const struct kernel_event *event, int cpus)
 {
 	int before = k->sampler.count, err = 0;
 
-	if (event->category)
-		return attach_tracepoint(k, event);
-	if (event->path)
-		return attach_function(k, event);
 	for (int cpu = 0; cpu < cpus && !err; cpu++)
 		err = attach_cpu(k, event, cpu);
 	if (!err && k->sampler.count == before) {
@@ -234,6 +212,41 @@ static int attach_event(struct kernel *k, const struct kernel_event *event, int 
 	if (k->sampler.count - before > k->sampled_cpus)
 		k->sampled_cpus = k->sampler.count - before;
 	return err;
+}
+
+/*
+ * Attaches what says where memory is touched and moved. The kernel counts page faults on all machines; tracepoints for
+ * them are on few others than x86 (exceptions:page_fault_user).
+ */
+static int attach_memory(struct kernel *k, int cpus)
+{
+	const struct kernel_event faults = {
+		.title = "page faults",
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.period = 1,
+		.kind = PYBPF_KIND_EVENTS,
+		.memory = true,
+	};
+	int err = attach_cpus(k, &faults, cpus);
+
+	for (int i = 0; i < KERNEL_MEMORY_POINTS && !err; i++)
+		err = attach_program(k, k->skel->progs.memory_mapped, PYBPF_KIND_EVENTS,
+				     kernel_memory_points[i].category, kernel_memory_points[i].name);
+	return err;
+}
+
+static int attach_event(struct kernel *k, const struct kernel_event *event, int cpus)
+{
+	int err = event->memory && k->options.held ? attach_memory(k, cpus) : 0;
+
+	if (err)
+		return err;
+	if (event->category)
+		return attach_tracepoint(k, event);
+	if (event->path)
+		return attach_function(k, event);
+	return attach_cpus(k, event, cpus);
 }
 
 static void choose_events(struct kernel *k)
@@ -258,7 +271,7 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq)
 	*sampler = (struct kernel_sampler){.freq = freq, .divisor = 1};
 	choose_events(k);
 	sampler->attached =
-		calloc(sampler->nr_events * (size_t)cpus + KERNEL_MEMORY_POINTS, sizeof(*sampler->attached));
+		calloc((sampler->nr_events + 1) * (size_t)cpus + KERNEL_MEMORY_POINTS, sizeof(*sampler->attached));
 	if (!sampler->attached) {
 		log_error("out of memory while starting");
 		return -ENOMEM;
