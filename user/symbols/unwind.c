@@ -27,6 +27,7 @@ struct unwind {
 	Dwfl *dwfl;
 	struct mapped *files;
 	size_t count, room;
+	uint64_t mapped_end; /* of the last mapping, of a file or not */
 	const struct unwind_registers *registers;
 	bool (*take)(void *arg, const struct unwind_frame *frame);
 	void *arg;
@@ -67,6 +68,7 @@ static int collect(const struct procfs_map *map, void *arg)
 	struct unwind *u = arg;
 	struct mapped *last = u->count ? &u->files[u->count - 1] : NULL;
 
+	u->mapped_end = map->end;
 	if (!map->inode || map->path[0] != '/')
 		return 0;
 	if (last && last->map.inode == map->inode && last->map.dev_major == map->dev_major &&
@@ -152,12 +154,48 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return true;
 }
 
+uint64_t unwind_strip_signature(uint64_t word, uint64_t mapped_end)
+{
+	return mapped_end ? word & (UINT64_MAX >> __builtin_clzll(mapped_end)) : word;
+}
+
+#if defined(__aarch64__)
+static bool is_code(const struct unwind *u, uint64_t addr)
+{
+	for (size_t i = 0; i < u->count; i++) {
+		if (addr >= u->files[i].code_start && addr < u->files[i].code_end)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns a register of a caller, as it was saved: a return address without its signature, which libdw before 0.192
+ * takes for a part of the address. Without these bits, nothing else is an address of code.
+ */
+static uint64_t restore_register(const struct unwind *u, uint64_t word)
+{
+	uint64_t stripped = unwind_strip_signature(word, u->mapped_end);
+
+	return is_code(u, stripped) ? stripped : word;
+}
+#else
+static uint64_t restore_register(const struct unwind *u, uint64_t word)
+{
+	(void)u;
+	return word;
+}
+#endif
+
 static bool read_word(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *out, void *arg)
 {
 	const struct unwind *u = arg;
 
 	(void)dwfl;
-	return !remote_read(u->pid, addr, out, sizeof(*out));
+	if (remote_read(u->pid, addr, out, sizeof(*out)))
+		return false;
+	*out = restore_register(u, *out);
+	return true;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *arg)
@@ -165,8 +203,12 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	const struct unwind *u = arg;
 
 #if defined(__aarch64__)
+	uint64_t values[UNWIND_REGISTERS - 1];
+
+	for (size_t i = 0; i < UNWIND_REGISTERS - 1; i++)
+		values[i] = restore_register(u, u->registers->values[i]);
 	dwfl_thread_state_register_pc(thread, u->registers->values[UNWIND_REGISTERS - 1]);
-	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS - 1, u->registers->values);
+	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS - 1, values);
 #else
 	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS, u->registers->values);
 #endif

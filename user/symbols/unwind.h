@@ -23,6 +23,12 @@
 struct unwind_registers {
 	uint64_t values[UNWIND_REGISTERS];
 };
+/*
+ * Returns a word without the signature that arm64 puts into return addresses (pointer authentication): it is in the
+ * bits between the program's addresses and bit 55 (Documentation/arch/arm64/pointer-authentication.rst). mapped_end:
+ * end of the program's last mapping, which is its stack and so has the length of its addresses.
+ */
+uint64_t unwind_strip_signature(uint64_t word, uint64_t mapped_end);
 /* Takes them from what ptrace(2) and core files have, NT_PRSTATUS. */
 struct unwind_registers unwind_registers_from(const struct user_regs_struct *regs);
 

@@ -162,10 +162,21 @@ static void test_registers(void **state)
 		assert_int_equal(out.values[i], i);
 }
 
+/* With addresses of 48 bits, 47 and 39: what a signed return address was before it was signed. */
+static void test_signatures(void **state)
+{
+	(void)state;
+	assert_int_equal(unwind_strip_signature(0x0049aaaab7c81234, 0xfffff0a1b000), 0xaaaab7c81234);
+	assert_int_equal(unwind_strip_signature(0x007fd555b7c81234, 0x7ffff0a1b000), 0x5555b7c81234);
+	assert_int_equal(unwind_strip_signature(0x005a96d5b7c81234, 0x7ff0a1b000), 0x55b7c81234);
+	assert_int_equal(unwind_strip_signature(0xaaaab7c81234, 0xfffff0a1b000), 0xaaaab7c81234);
+	assert_int_equal(unwind_strip_signature(0x0049aaaab7c81234, 0), 0x0049aaaab7c81234);
+}
+
 int main(void)
 {
 	const struct CMUnitTest standing[] = {cmocka_unit_test(stand)};
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers), cmocka_unit_test(test_signatures),
 					   cmocka_unit_test(test_library_that_shrinks)};
 
 	return getenv(STANDS) ? cmocka_run_group_tests(standing, NULL, NULL)
