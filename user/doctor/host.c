@@ -17,6 +17,7 @@
 #include "base/remote.h"
 #include "base/sudo.h"
 #include "discovery/ask.h"
+#include "doctor/page_age.h"
 #include "helper/helper.h"
 #include "kernel/event.h"
 
@@ -383,6 +384,7 @@ const struct doctor_check doctor_host_checks[] = {
 	{"kernel lockdown", look_lockdown},
 	{"ptrace scope", look_ptrace_scope},
 	{"reading memory", look_remote_read},
+	{"pages", doctor_look_page_age},
 	{"perf limits", look_paranoid},
 	{"max sample rate", look_rate},
 	{0},
