@@ -45,6 +45,7 @@ DEPS := tools/install-deps
 ifneq ($(ARCH),$(HOST_ARCH))
 SYSROOT ?= $(or $(PYBPF_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pybpf-tests)/$(ARCH)-bookworm
 CC := $(ARCH:arm64=aarch64)-linux-gnu-gcc --sysroot=$(SYSROOT)
+STRIP ?= $(ARCH:arm64=aarch64)-linux-gnu-strip
 BUILD ?= build/$(ARCH)
 DEPS := tools/install-deps --$(ARCH) && tools/setup-pythons $(ARCH)-bookworm
 endif

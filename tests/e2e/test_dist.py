@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -281,6 +282,66 @@ def test_deb_in_a_clean_root(dist, suite, busy):
 def test_deb_by_lintian(dist):
     done = subprocess.run(["lintian", "--fail-on", "error", only(dist, "*.deb")], capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), done.stdout
+
+
+# For arm64, made on another machine
+
+
+@pytest.fixture(scope="module")
+def arm64(tmp_path_factory):
+    cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
+    if platform.machine() != "x86_64" or not shutil.which("aarch64-linux-gnu-gcc"):
+        pytest.skip("nothing is built for arm64 here; tools/install-deps --arm64 installs what it takes")
+    if not (cache / "arm64-bookworm/archives.tsv").exists():
+        pytest.skip("no libraries of arm64: tools/setup-pythons arm64-bookworm fetches them")
+    folder = tmp_path_factory.mktemp("arm64")
+    flags = (BUILD / "flags").read_text(encoding="utf-8")
+    make_dist(TOP, "ARCH=arm64", "BUILD=%s" % (BUILD / "arm64"), "DIST=%s" % folder, *(["WERROR=1"] if "-Werror" in flags else []))
+    return folder
+
+
+def check_arm64(binary):
+    """A position-independent program of arm64 (ET_DYN, EM_AARCH64) that names no loader (PT_INTERP)."""
+    assert binary[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<HH", binary, 16) == (3, 183)
+    (start,), (size, count) = struct.unpack_from("<Q", binary, 32), struct.unpack_from("<HH", binary, 54)
+    kinds = [struct.unpack_from("<I", binary, start + index * size)[0] for index in range(count)]
+    assert 1 in kinds and 3 not in kinds
+
+
+def test_arm64_packages(arm64):
+    """Each holds the same program, for this machine by its name and by what it says of itself."""
+    with tarfile.open(only(arm64, "*-linux-aarch64.tar.gz")) as archive:
+        (member,) = [one for one in archive if one.name.endswith("/bin/pybpf")]
+        binary = archive.extractfile(member).read()
+    check_arm64(binary)
+    with zipfile.ZipFile(only(arm64, "*-manylinux_2_17_aarch64.musllinux_1_1_aarch64.whl")) as archive:
+        (name,) = [one for one in archive.namelist() if one.endswith(".data/scripts/pybpf")]
+        assert archive.read(name) == binary
+    assert run(["dpkg-deb", "-f", only(arm64, "*_arm64.deb"), "Architecture"]) == "arm64\n"
+    packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", only(arm64, "*_arm64.deb")], stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        assert archive.extractfile("./usr/bin/pybpf").read() == binary
+    assert run(["rpm", "-qp", "--qf", "%{ARCH} %{OS}", only(arm64, "*.aarch64.rpm")]) == "aarch64 linux"
+
+
+def test_arm64_image(arm64, tmp_path):
+    config = unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
+    assert (config["architecture"], config["os"]) == ("arm64", "linux")
+    check_arm64((tmp_path / "pybpf").read_bytes())
+
+
+def test_arm64_bill_of_materials(arm64):
+    """The libraries of arm64's root, not those of this machine; the compiler's with the version of its sources."""
+    document = json.loads(only(arm64, "*-aarch64.spdx.json").read_text())
+    packages = {package["name"]: package["versionInfo"] for package in document["packages"]}
+    assert {"glibc", "gcc", "elfutils", "libbpf", "ncurses"} < set(packages)
+    assert re.match(r"12\.\d", packages["gcc"]), packages
+
+
+@pytest.mark.skipif(not shutil.which("qemu-aarch64-static"), reason="qemu-aarch64-static is not installed; tools/install-deps --arm64 installs it")
+def test_arm64_starts(arm64, tmp_path):
+    unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
+    assert run(["qemu-aarch64-static", tmp_path / "pybpf", "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
 
 
 # The rpm

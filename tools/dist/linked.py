@@ -24,6 +24,7 @@ LICENCES = {
     "zlib": "Zlib",
 }
 COMMON = Path("/usr/share/common-licenses")
+ARCHIVES = "archives.tsv"  # of the root of another architecture: what its packages hold to be linked
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Library:
     version: str
     licence: str
     packages: tuple
+    root: Path  # in which they are
 
 
 def archives(map_file):
@@ -43,8 +45,24 @@ def archives(map_file):
     return sorted({str(path) for path in map(Path.resolve, map(Path, taken | started)) if map_file.resolve().parent not in path.parents})
 
 
+def find_root(path):
+    """The root of another architecture in which a file is, of tools/setup-pythons; else this machine's."""
+    return next((parent for parent in Path(path).parents if (parent / ARCHIVES).is_file()), Path("/"))
+
+
+def query_root(root, path):
+    for line in (root / ARCHIVES).read_text(encoding="utf-8").splitlines():
+        name, package, source, version = line.split("\t")
+        if (root / name[1:]).resolve() == Path(path):
+            return source, version, package
+    raise SystemExit("dist: %s is linked in and in no package of %s: its version and licence are not known" % (path, root / ARCHIVES))
+
+
 def query(path):
     """Of a file: the source package, its version, and the package."""
+    root = find_root(path)
+    if root != Path("/"):
+        return query_root(root, path)
     done = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit("dist: %s is linked in and in no Debian package: its version and licence are not known" % path)
@@ -52,8 +70,11 @@ def query(path):
 
 
 def source_of(package):
-    query = ["dpkg-query", "-W", "-f", "${source:Package}\t${source:Version}", package]
-    source, version = subprocess.run(query, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\t")
+    query = ["dpkg-query", "-W", "-f", "${source:Package}\t${source:Version}\t${Version}", package]
+    source, version, own = subprocess.run(query, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\t")
+    if source.endswith("-cross"):
+        # Its source package counts the packagings of a compiler's sources, which the package has the version of.
+        version = re.sub(r"cross\d+$", "", own)
     return re.sub(r"^gcc-\d+.*", "gcc", source), version, package.partition(":")[0]
 
 
@@ -61,14 +82,14 @@ def libraries(map_file):
     found = {}
     for path in archives(map_file):
         source, version, package = query(path)
-        found.setdefault((source, version), set()).add(package)
+        found.setdefault((source, version), (find_root(path), set()))[1].add(package)
     # The descriptions of terminals are data of this package.
     source, version, package = source_of("ncurses-base")
-    found.setdefault((source, version), set()).add(package)
+    found.setdefault((source, version), (Path("/"), set()))[1].add(package)
     unknown = {source for source, _ in found} - set(LICENCES)
     if unknown:
         raise SystemExit("dist: tools/dist/linked.py has no licence for %s" % ", ".join(sorted(unknown)))
-    return [Library(source, version, LICENCES[source], tuple(sorted(packages))) for (source, version), packages in sorted(found.items())]
+    return [Library(source, version, LICENCES[source], tuple(sorted(packages)), root) for (source, version), (root, packages) in sorted(found.items())]
 
 
 def texts(known):
@@ -78,7 +99,7 @@ def texts(known):
         found["pybpf-bpf." + name] = (TOP / "bpf" / ("LICENSE." + name)).read_bytes()
     named = set()
     for library in known:
-        text = Path("/usr/share/doc/%s/copyright" % library.packages[0]).read_bytes()
+        text = (library.root / "usr/share/doc" / library.packages[0] / "copyright").read_bytes()
         found[library.source] = text
         named |= set(re.findall(rb"/usr/share/common-licenses/((?:L?GPL|Apache)-[\d.]*\d)", text))
     for name in sorted(named):
