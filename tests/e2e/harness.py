@@ -2,6 +2,7 @@
 """Starts targets, runs pybpf on them, reads what it wrote, holds it against the target's words."""
 
 import contextlib
+import datetime
 import functools
 import glob
 import json
@@ -483,6 +484,12 @@ def take_interrupts():
 
 def interrupt(process):
     process.send_signal(signal.SIGINT)
+
+
+def utc_ms(text):
+    """Milliseconds since 1970 of a time as JSON has it, such as 2026-11-27T05:02:00.123Z."""
+    moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
+    return round(moment.timestamp() * 1000)
 
 
 def default_python():

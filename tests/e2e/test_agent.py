@@ -101,6 +101,31 @@ def test_reports_choose_spans_and_services(tmp_path):
     assert run.code == 1 and "has no epoch in that span; it has some from" in run.err
     run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
     assert run.code == 0 and run.out, run
+    rows_of_epochs(folder)
+
+
+def rows_of_epochs(folder):
+    """Each epoch's own rows, with its time, and its account in a row before them; filters hold for them, too."""
+    run = pybpf("report", folder, "-f", "jsonl")
+    assert run.code == 0 and re.fullmatch(r"pybpf: \d+ epochs, from .* to .*\n", run.err), run
+    rows = [json.loads(line) for line in run.out.splitlines()]
+    heads = [row for row in rows if row["type"] == "profile"]
+    begins = sorted(span(name)[0] for name in epochs(folder))
+    assert sorted(harness.utc_ms(row["begin"]) for row in heads) == begins
+    for name in epochs(folder):
+        mine = [row for row in rows if harness.utc_ms(row["begin"]) == span(name)[0]]
+        samples = [row for row in mine if row["type"] == "sample"]
+        one = as_json(folder / name)
+        assert values({"samples": samples}) == values(one)
+        assert sum(row["time_ns"] for row in samples) == values(one) * one["measure"]["period_ns"]
+        assert all(abs(harness.utc_ms(row["end"]) - span(name)[1]) <= 1 for row in mine)
+        assert [row["account"] for row in mine if row["type"] == "profile"] == [one["account"]]
+    assert {row["process"]["service"] for row in rows if row["type"] == "sample"} == {"shop"}
+    run = pybpf("report", folder, "-f", "jsonl", "--under", "large")
+    assert {row["stack"][0]["name"] for row in map(json.loads, run.out.splitlines()) if row["type"] == "sample"} == {"large"}
+    run = pybpf("report", folder, "-o", folder / "rows.jsonl", "--under", "nowhere")
+    assert run.code == 1 and "no stack has a function of that name" in harness.one_sentence(run.err)
+    assert not (folder / "rows.jsonl").exists()
 
 
 def test_what_is_refused(tmp_path):

@@ -283,7 +283,7 @@ static int write_file(struct cli_output *output, int (*write)(const void *what, 
 		err = commit(output);
 	if (!err)
 		return CLI_OK;
-	if (!write_spare(output, err, write, what))
+	if (!write_spare(output, err, write, what) && err != -ECANCELED)
 		log_error("cannot write %s: %s; no file was made or replaced", output->path, strerror(-err));
 	return CLI_FAILED;
 }
@@ -298,7 +298,8 @@ static int write_stdout(struct cli_output *output, int (*write)(const void *what
 	} while (cli_pager_finish(&output->pager, &err));
 	if (!err)
 		return CLI_OK;
-	log_error("cannot write to stdout: %s", strerror(-err));
+	if (err != -ECANCELED)
+		log_error("cannot write to stdout: %s", strerror(-err));
 	return CLI_FAILED;
 }
 

@@ -84,8 +84,8 @@ void cli_output_tell_file(const struct cli_output *output);
 void cli_output_tell_terminal(const struct cli_output *output);
 
 /*
- * As cli_output_write, but calls write(what, stream) in place of a format. `write` returns 0 or negative errno, and is
- * called a second time, for stdout, if the pager cannot be run.
+ * As cli_output_write, but calls write(what, stream) in place of a format. `write` returns 0 or negative errno
+ * (-ECANCELED: it has said why on stderr), and is called a second time, for stdout, if the pager cannot be run.
  */
 int cli_output_through(struct cli_output *output, int (*write)(const void *what, FILE *out), const void *what);
 

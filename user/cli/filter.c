@@ -187,34 +187,44 @@ static void look_for_under(struct under *under, const struct profile_edit *edit,
 		cli_suggestions_text(&suggestions, "", under->asked, sizeof(under->asked));
 }
 
+/*
+ * Adds a saved profile to `to` through the edit's filters, and closes its stream. Returns 0, or negative errno after
+ * one sentence on stderr; first: the path of the profile that `to` has already, or NULL.
+ */
+static int add_one(struct profile *to, const struct profile_edit *edit, const char *path, FILE **file,
+		   const char *first, struct under *under)
+{
+	struct profile *one;
+	struct error error;
+	int err = profile_load_stream(*file, path, &one, &error);
+
+	fclose(*file);
+	*file = NULL;
+	if (err) {
+		log_error("%s", error.text);
+		return err;
+	}
+	if (edit->under && under)
+		look_for_under(under, edit, one);
+	err = profile_edit_add(to, one, edit, &error);
+	profile_free(one);
+	if (err && first)
+		log_error("cannot add up %s and %s: %s", first, path, error.text);
+	else if (err)
+		log_error("cannot take over %s: %s", path, error.text);
+	return err;
+}
+
 static struct profile *load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
 			    struct under *under)
 {
 	struct profile *all = profile_new();
-	struct error error;
 	int err = all ? 0 : -ENOMEM;
 
 	if (err)
 		no_memory();
-	for (size_t i = 0; i < count && !err; i++) {
-		struct profile *one;
-
-		err = profile_load_stream(files[i], paths[i], &one, &error);
-		fclose(files[i]);
-		files[i] = NULL;
-		if (err) {
-			log_error("%s", error.text);
-			break;
-		}
-		if (edit->under && under)
-			look_for_under(under, edit, one);
-		err = profile_edit_add(all, one, edit, &error);
-		profile_free(one);
-		if (err && i)
-			log_error("cannot add up %s and %s: %s", paths[0], paths[i], error.text);
-		else if (err)
-			log_error("cannot take over %s: %s", paths[i], error.text);
-	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_one(all, edit, paths[i], &files[i], i ? paths[0] : NULL, under);
 	if (!err)
 		return all;
 	profile_free(all);
@@ -226,6 +236,11 @@ struct profile *cli_filter_load(const struct profile_edit *edit, char *const pat
 	return load(edit, paths, files, count, NULL);
 }
 
+static void refuse_under(const struct profile_edit *edit, const struct under *under)
+{
+	log_error("--under %s: no stack has a function of that name%s", edit->under, under->asked);
+}
+
 struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
 {
 	struct under under = {.met = !edit->under};
@@ -233,7 +248,28 @@ struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const
 
 	if (!profile || under.met)
 		return profile;
-	log_error("--under %s: no stack has a function of that name%s", edit->under, under.asked);
+	refuse_under(edit, &under);
 	profile_free(profile);
 	return NULL;
+}
+
+int cli_filter_each(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
+		    int (*take)(void *arg, const struct profile *p), void *arg)
+{
+	struct under under = {.met = !edit->under};
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		struct profile *one = profile_new();
+
+		if (one && add_one(one, edit, paths[i], &files[i], NULL, &under))
+			err = -ECANCELED;
+		else
+			err = one ? take(arg, one) : -ENOMEM;
+		profile_free(one);
+	}
+	if (err || under.met)
+		return err;
+	refuse_under(edit, &under);
+	return -ECANCELED;
 }

@@ -34,5 +34,11 @@ void cli_filter_close(FILE **files, size_t count);
 struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
 /* As cli_filter_load, but it is an error if no profile has a function that --under names. */
 struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
+/*
+ * As cli_filter_load_met, but hands over each profile by itself: one at a time is in memory. Returns 0, -ENOMEM, what
+ * take returned, or -ECANCELED after one sentence on stderr.
+ */
+int cli_filter_each(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
+		    int (*take)(void *arg, const struct profile *p), void *arg);
 
 #endif

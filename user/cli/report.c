@@ -28,6 +28,7 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf --own", "functions of the program's own, with the time of libraries that they call"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
 	{"pybpf report /var/lib/pybpf --from 10:00 --to 10:05", "what the agent saw then"},
+	{"pybpf report /var/lib/pybpf -o shop.jsonl", "rows for a database, of each epoch"},
 	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
 };
@@ -120,8 +121,8 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 	const struct cli_options command = {
 		.command = "pybpf report",
 		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` and "
-			 "`pybpf agent` write, without sampling again. Several files are added up; a folder is that of "
-			 "an agent. It needs no rights beyond reading the files.",
+			 "`pybpf agent` write, without sampling again. Several files are added up, but in jsonl follow "
+			 "each other; a folder is that of an agent. It needs no rights beyond reading the files.",
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,
@@ -143,6 +144,8 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 	code = cli_output_choose(&r->output, "text");
 	if (code)
 		return code;
+	/* Its profiles are read while they are written, which is done once. */
+	r->output.paged = !r->output.format->separate;
 	r->edit.no_columns = !r->output.options.by_expression && !r->output.format->has_columns;
 	r->edit.fold_imports = r->output.format->for_people && !r->importlib && !r->output.options.by_import;
 	r->edit.fold_idle = r->output.format->rows && !r->idle;
@@ -197,11 +200,73 @@ static void warn(const struct report *r, const struct profile *p)
 			 r->output.format->name);
 }
 
+/* Profiles on their way to a format that has each of them. */
+struct separate {
+	struct report *report;
+	FILE **files;
+	FILE *out;
+	uint64_t total; /* of the values that were written */
+};
+
+static int write_one(void *arg, const struct profile *p)
+{
+	struct separate *s = arg;
+
+	s->total += profile_total(p);
+	return s->report->output.format->write(p, &s->report->output.options, s->out);
+}
+
+static int write_each(const void *what, FILE *out)
+{
+	struct separate *s = *(struct separate *const *)what;
+
+	s->out = out;
+	return cli_filter_each(&s->report->edit, s->report->paths.items, s->files, s->report->paths.count, write_one,
+			       s);
+}
+
+/* Reports profiles that are not added up. Returns an exit code. */
+static int report_separately(struct report *r, FILE **files)
+{
+	struct separate s = {.report = r, .files = files}, *what = &s;
+	int code = cli_output_through(&r->output, write_each, &what);
+
+	if (code)
+		return code;
+	if (!s.total)
+		log_warn("no sample is left: the profiles are empty, or nothing in them passes the filters");
+	if (!r->quiet)
+		cli_epochs_tell(&r->paths);
+	return CLI_OK;
+}
+
+/* Reports profiles as one. Returns an exit code. */
+static int report_sum(struct report *r, FILE **files)
+{
+	struct profile *profile = cli_filter_load_met(&r->edit, r->paths.items, files, r->paths.count);
+	int code = CLI_FAILED;
+
+	if (!profile)
+		return code;
+	set_roots(r, profile);
+	code = cli_output_write(&r->output, profile);
+	if (!code)
+		warn(r, profile);
+	if (!code && profile_total(profile) && !r->edit.anonymize)
+		warn_of_paths(&r->edit, profile);
+	if (!code && !r->quiet) {
+		cli_epochs_tell(&r->paths);
+		cli_receiver_tell(&r->output.receiver);
+		output_account(profile, "pybpf: ", stderr);
+	}
+	profile_free(profile);
+	return code;
+}
+
 int cli_report(int argc, char **argv)
 {
-	struct report r = {.output = {.paged = true}};
+	struct report r = {.span = {0}};
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
-	struct profile *profile = NULL;
 	FILE **files = NULL;
 	bool helped;
 	int code = parse(&r, argc, argv, &helped);
@@ -216,26 +281,11 @@ int cli_report(int argc, char **argv)
 	files = cli_filter_open(r.paths.items, r.paths.count);
 	if (!files || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) || cli_drop_rights(&rights))
 		goto done;
-	profile = cli_filter_load_met(&r.edit, r.paths.items, files, r.paths.count);
-	if (!profile)
-		goto done;
-	set_roots(&r, profile);
-	code = cli_output_write(&r.output, profile);
-	if (code)
-		goto done;
-	warn(&r, profile);
-	if (profile_total(profile) && !r.edit.anonymize)
-		warn_of_paths(&r.edit, profile);
-	if (!r.quiet) {
-		cli_epochs_tell(&r.paths);
-		cli_receiver_tell(&r.output.receiver);
-		output_account(profile, "pybpf: ", stderr);
-	}
+	code = r.output.format->separate && r.paths.count > 1 ? report_separately(&r, files) : report_sum(&r, files);
 done:
 	cli_output_discard(&r.output);
 	cli_filter_close(files, r.paths.count);
 	cli_paths_free(&r.paths);
-	profile_free(profile);
 	profile_edit_free(&r.edit);
 	return code;
 }

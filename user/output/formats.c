@@ -111,8 +111,9 @@ static const struct output_format formats[] = {
 	{
 		.name = "jsonl",
 		.suffixes = ".jsonl .ndjson",
-		.help = "each sample on a line of its own, as JSON",
+		.help = "each sample on a line of its own, as JSON, for databases; several profiles are not added up",
 		.needs = OUTPUT_THREADS,
+		.separate = true,
 		.by_expression = true,
 		.has_columns = true,
 		.write = output_jsonl,

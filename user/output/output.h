@@ -58,6 +58,7 @@ struct output_format {
 	bool for_people;    /* functions of importlib are one in it, unless they are asked for */
 	bool frame_marks;   /* it can mark functions of compiled code */
 	bool rows;          /* it is a table, of as many rows as the options tell, in the order that they tell */
+	bool separate;      /* several profiles are written one after the other, and not added up */
 	/*
 	 * Writes the profile. If it is empty, the result is valid, and says that it is empty if the format allows that.
 	 * Returns 0 or negative errno; a failed write may also show in ferror(out).

@@ -87,6 +87,8 @@ static struct profile *sample_profile(void)
 	profile_sort_events(p);
 	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"samples", "count", 10101010}), 0);
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "here"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, "1795755720123999999"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, "61.250"), 0);
 	assert_int_equal(profile_add_account(p, "lost", "full", "without room", 3), 0);
 	return p;
 }
@@ -167,6 +169,13 @@ static void test_document(void **unused)
 	profile_free(p);
 }
 
+/* Of any line: its profile's time, in UTC. */
+static void assert_span(json_t *line)
+{
+	assert_text(line, "begin", "2026-11-27T05:02:00.123Z");
+	assert_text(line, "end", "2026-11-27T05:03:01.373Z");
+}
+
 static void test_lines(void **unused)
 {
 	struct profile *p = sample_profile();
@@ -176,8 +185,14 @@ static void test_lines(void **unused)
 	assert_int_equal(json_array_size(all), 3);
 	assert_text(json_array_get(all, 0), "type", "profile");
 	assert_head(json_array_get(all, 0));
+	assert_span(json_array_get(all, 0));
 	assert_text(sample, "type", "sample");
+	assert_span(sample);
+	assert_text(sample, "host", "here");
+	assert_text(sample, "measure", "samples");
+	assert_text(sample, "state", NULL);
 	assert_number(sample, "value", 3);
+	assert_number(sample, "time_ns", 30303030);
 	assert_number(json_object_get(sample, "process"), "pid", 42);
 	assert_text(json_object_get(sample, "process"), "container", "box");
 	assert_number(json_object_get(sample, "thread"), "tid", 43);
@@ -195,6 +210,30 @@ static void test_lines(void **unused)
 	events = json_object_get(sample, "events");
 	assert_int_equal(json_array_size(events), 1);
 	assert_int_equal(json_integer_value(json_array_get(json_array_get(events, 0), 0)), 2000);
+	json_decref(all);
+	profile_free(p);
+}
+
+/* Of time of threads: nanoseconds, and the state that a leaf has. */
+static void test_lines_of_waits(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 42, "python3"), f = on(p, PROFILE_ROOT, "f", "app.py", 3);
+	uint32_t wait = profile_add_wait(p, "network", "[network]", 0);
+	json_t *all;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", PROFILE_UNIT_TIME, 0}), 0);
+	assert_int_equal(profile_add_time(p, profile_add_stack(p, f, wait), owner, PROFILE_NONE, 2500, 2), 0);
+	assert_int_equal(profile_add_time(p, f, owner, PROFILE_NONE, 1, 1), 0);
+	all = lines(p);
+	assert_text(json_array_get(all, 1), "state", "network");
+	assert_number(json_array_get(all, 1), "time_ns", 2500000);
+	assert_text(json_array_get(all, 2), "state", NULL);
+	assert_number(json_array_get(all, 2), "time_ns", 1000);
+	assert_text(json_array_get(all, 2), "begin", NULL);
+	assert_text(json_array_get(all, 2), "end", NULL);
+	assert_text(json_array_get(all, 2), "host", NULL);
 	json_decref(all);
 	profile_free(p);
 }
@@ -276,8 +315,9 @@ static void test_columns(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_document),      cmocka_unit_test(test_lines),   cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_document),       cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines_of_waits), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_hostile_names),  cmocka_unit_test(test_columns),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

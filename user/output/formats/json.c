@@ -12,7 +12,7 @@
  *	facts       facts about the run: {"host": "...", ...}, all texts
  *	account     counts of samples and processes by what happened to them: [{"group", "key", "text", "value"}]
  *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
- *	            "name", "container": or null,
+ *	            "name", "container", "service": the last two may be null,
  *	            "parents": only where known, who started it, the outermost first: [{"pid", "inner_pid", "name",
  *	            "ended": whether it had ended when the run did}]}]
  *	threads     [{"process": index, "tid", "name"}]
@@ -24,17 +24,25 @@
  *	            executed ends and begins, in bytes of its lines from 0, end_column being behind its last byte,
  *	            "state": only of the leaf of a stack that waits: the thread's state, such as "network",
  *	            "library", "build_id", "address", "inlined": only of compiled code whose place is known: the file
- *that has it, hexadecimal digits or null, as linked, whether it is inlined into the function below it}] stacks
- *[{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first samples [{"stack":
- *index, "process": index, "thread": index or null, "value", "count": only where values are time: how many waits, or CPU
- *samples, took it}], each different events      [[nanoseconds since the run began, index of a sample, value]], by time;
- *only where times were kept; the value of a wait is its length in microseconds
+ *	            that has it, hexadecimal digits or null, as linked, whether it is inlined into the function below
+ *it}] stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
+ *	samples     [{"stack": index, "process": index, "thread": index or null, "value", "count": only where values are
+ *	            time: how many waits, or CPU samples, took it}], each different
+ *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
+ *	            the value of a wait is its length in microseconds
  *
- * The first line of jsonl is {"type": "profile", "format", "version", "measure", "facts", "account"}. Each other line
- * is a sample, complete without the other lines:
+ * The first line of jsonl is {"type": "profile", "begin", "end", "format", "version", "measure", "facts", "account"}.
+ * Each other line is a sample, complete without the other lines, as a row of a table:
  *
- *	{"type": "sample", "process": {...}, "thread": {"tid", "name"} or null, "stack": [frame, ...] root first,
- *	"value", "count": as above, "events": [[nanoseconds, value]], only where times were kept}
+ *	{"type": "sample",
+ *	"begin", "end": of the profile, such as "2026-11-27T05:02:00.123Z", or null; with "host", its machine or null,
+ *	they tell the samples of several profiles apart, which follow each other, each with its first line,
+ *	"process": {...}, "thread": {"tid", "name"} or null,
+ *	"state": of the thread, such as "network", or null: it runs,
+ *	"stack": [frame, ...] root first,
+ *	"measure": the name of what values count, "value", "count": as above,
+ *	"time_ns": nanoseconds that the value stands for, or null where it stands for none,
+ *	"events": [[nanoseconds, value]], only where times were kept}
  *
  * with processes and frames as above. Samples without frames are in neither format.
  */
@@ -45,13 +53,25 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #define JSON_VERSION 1
+#define NS_PER_US    1000
+#define NS_PER_MS    1000000
+
+/* Bytes of a time as text, whatever numbers its parts could be. */
+#define TIME_MAX 80
 
 struct writer {
 	const struct profile *profile;
 	struct json json;
 	bool counted; /* samples have counts */
+	/* Of jsonl: what each line says of its profile. */
+	char begin[TIME_MAX], end[TIME_MAX]; /* "": not known */
+	const char *host;                    /* "": not known */
+	struct profile_measure measure;
+	bool is_time; /* values are time of threads */
 };
 
 static void write_string_or_null(struct json *j, const char *key, const char *text)
@@ -155,6 +175,7 @@ static void write_process(struct writer *w, const char *key, uint32_t index)
 	write_number_or_null(&w->json, "inner_pid", process->inner_pid, process->inner_pid != 0);
 	json_string(&w->json, "name", profile_string(w->profile, process->name));
 	write_string_or_null(&w->json, "container", profile_string(w->profile, process->container));
+	write_string_or_null(&w->json, "service", profile_string(w->profile, process->service));
 	write_parents(w, index);
 	json_end_object(&w->json);
 }
@@ -360,6 +381,78 @@ static int write_stack(struct writer *w, uint32_t stack, struct output_path *pat
 	return err;
 }
 
+/* Writes ms since 1970 in UTC, as archives and databases have it. */
+static void write_time(uint64_t ms, char to[TIME_MAX])
+{
+	const time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+
+	to[0] = '\0';
+	if (gmtime_r(&seconds, &tm) && tm.tm_year < 9999 - 1900)
+		snprintf(to, TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+			 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
+}
+
+/* Fills in what each line says of its profile. */
+static void describe_lines(struct writer *w)
+{
+	const char *start = profile_find_fact(w->profile, PROFILE_FACT_START);
+	const char *duration = profile_find_fact(w->profile, PROFILE_FACT_DURATION);
+	const uint64_t begin_ms = start ? strtoull(start, NULL, 10) / NS_PER_MS : 0;
+	const double length_ms = duration ? strtod(duration, NULL) * 1000 : 0;
+
+	w->host = profile_find_fact(w->profile, PROFILE_FACT_HOST) ?: "";
+	w->measure = profile_get_measure(w->profile);
+	w->is_time = !strcmp(w->measure.unit, PROFILE_UNIT_TIME);
+	if (start)
+		write_time(begin_ms, w->begin);
+	if (start && length_ms > 0 && length_ms < (double)INT64_MAX / 2)
+		write_time(begin_ms + (uint64_t)(length_ms + 0.5), w->end);
+}
+
+static void write_span(struct writer *w)
+{
+	write_string_or_null(&w->json, "begin", w->begin);
+	write_string_or_null(&w->json, "end", w->end);
+}
+
+static void write_time_ns(struct writer *w, uint64_t value)
+{
+	uint64_t unit_ns = w->is_time ? NS_PER_US : w->measure.period_ns, ns = 0;
+	bool known = unit_ns && !__builtin_mul_overflow(value, unit_ns, &ns) && ns <= INT64_MAX;
+
+	write_number_or_null(&w->json, "time_ns", (int64_t)ns, known);
+}
+
+static int write_sample(struct writer *w, const struct by_sample *by, size_t index, struct output_path *path)
+{
+	size_t count;
+	const struct profile_sample *sample = profile_samples(w->profile, &count) + index;
+	int err;
+
+	json_begin_object(&w->json, NULL);
+	json_string(&w->json, "type", "sample");
+	write_span(w);
+	write_string_or_null(&w->json, "host", w->host);
+	write_process(w, "process", sample->process);
+	if (sample->thread == PROFILE_NONE) {
+		json_null(&w->json, "thread");
+	} else {
+		begin_thread(w, "thread", sample->thread);
+		json_end_object(&w->json);
+	}
+	write_string_or_null(&w->json, "state",
+			     profile_string(w->profile, profile_state_of(w->profile, sample->stack)));
+	err = write_stack(w, sample->stack, path);
+	json_string(&w->json, "measure", w->measure.name);
+	write_value(w, sample);
+	write_time_ns(w, sample->value);
+	write_own_events(w, by, index);
+	json_end_object(&w->json);
+	json_line(&w->json);
+	return err;
+}
+
 static int write_lines(struct writer *w, const struct by_sample *by)
 {
 	struct output_path path = {0};
@@ -368,22 +461,8 @@ static int write_lines(struct writer *w, const struct by_sample *by)
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
-		if (samples[i].stack == PROFILE_ROOT)
-			continue;
-		json_begin_object(&w->json, NULL);
-		json_string(&w->json, "type", "sample");
-		write_process(w, "process", samples[i].process);
-		if (samples[i].thread == PROFILE_NONE) {
-			json_null(&w->json, "thread");
-		} else {
-			begin_thread(w, "thread", samples[i].thread);
-			json_end_object(&w->json);
-		}
-		err = write_stack(w, samples[i].stack, &path);
-		write_value(w, &samples[i]);
-		write_own_events(w, by, i);
-		json_end_object(&w->json);
-		json_line(&w->json);
+		if (samples[i].stack != PROFILE_ROOT)
+			err = write_sample(w, by, i, &path);
 	}
 	output_path_free(&path);
 	return err;
@@ -397,11 +476,13 @@ int output_jsonl(const struct profile *p, const struct output_options *options, 
 	int err;
 
 	(void)options;
+	describe_lines(&w);
 	profile_samples(p, &count);
 	err = order_events(p, count, &by);
 	if (!err) {
 		json_begin_object(&w.json, NULL);
 		json_string(&w.json, "type", "profile");
+		write_span(&w);
 		write_head(&w);
 		json_end_object(&w.json);
 		json_line(&w.json);
