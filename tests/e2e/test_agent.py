@@ -82,8 +82,9 @@ def test_epochs_add_up(tmp_path):
     assert 0 < values(everything) / 499 < used * 1.2
 
 
-def test_reports_choose_spans_and_services(tmp_path):
+def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     folder = tmp_path / "epochs"
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "a=b,service.version=1.4%2B2")
     with harness.target(harness.default_python(), "shares.py") as target:
         with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 199, "--service", "shop=*python*") as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
@@ -97,6 +98,8 @@ def test_reports_choose_spans_and_services(tmp_path):
     assert values(as_json(folder, "--from", moment)) == values(as_json(*(folder / name for name in wanted)))
     assert values(as_json(folder, "--service", "sh?p")) == values(as_json(folder)) > 0
     assert values(as_json(folder, "--service", "other")) == 0
+    assert values(as_json(folder, "--service-version", "1.4+*")) == values(as_json(folder))
+    assert values(as_json(folder, "--service-version", "1.5")) == 0
     run = pybpf("report", folder, "--to", "2001-01-01")
     assert run.code == 1 and "has no epoch in that span; it has some from" in run.err
     run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
@@ -121,6 +124,7 @@ def rows_of_epochs(folder):
         assert all(abs(harness.utc_ms(row["end"]) - span(name)[1]) <= 1 for row in mine)
         assert [row["account"] for row in mine if row["type"] == "profile"] == [one["account"]]
     assert {row["process"]["service"] for row in rows if row["type"] == "sample"} == {"shop"}
+    assert {row["process"]["version"] for row in rows if row["type"] == "sample"} == {"1.4+2"}
     run = pybpf("report", folder, "-f", "jsonl", "--under", "large")
     assert {row["stack"][0]["name"] for row in map(json.loads, run.out.splitlines()) if row["type"] == "sample"} == {"large"}
     run = pybpf("report", folder, "-o", folder / "rows.jsonl", "--under", "nowhere")

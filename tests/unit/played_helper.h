@@ -160,6 +160,7 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 	*out = (struct container){.id = ""};
 	snprintf(out->runtime, sizeof(out->runtime), "%s", process->runtime ?: "docker");
 	snprintf(out->name, sizeof(out->name), "%s", process->container);
+	snprintf(out->image, sizeof(out->image), "%s", process->image ?: "");
 	return 0;
 }
 
@@ -178,6 +179,7 @@ int discovery_ask_service(pid_t pid, struct discovery_service_own *own)
 	*own = (struct discovery_service_own){0};
 	snprintf(own->otel, sizeof(own->otel), "%s", process->otel ?: "");
 	snprintf(own->unit, sizeof(own->unit), "%s", process->unit ?: "");
+	snprintf(own->version, sizeof(own->version), "%s", process->version ?: "");
 	machine.service_questions++;
 	return 0;
 }

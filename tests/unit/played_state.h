@@ -94,7 +94,8 @@ struct machine_process {
 	const char *container; /* NULL: in none */
 	const char *runtime;   /* of the container; NULL: docker */
 	int container_err, cmdline_err;
-	const char *otel, *unit; /* of its service; NULL: "" */
+	const char *otel, *unit, *version; /* of its service; NULL: "" */
+	const char *image;                 /* of its container, likewise */
 };
 
 struct kernel {

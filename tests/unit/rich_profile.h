@@ -80,6 +80,7 @@ static inline void add_rows(struct profile *p, uint64_t *state)
 					       .name = name,
 					       .container = draw(state, 2) ? draw_text(state) : NULL,
 					       .service = draw(state, 2) ? draw_text(state) : NULL,
+					       .attributes = draw(state, 2) ? draw_text(state) : NULL,
 				       });
 	}
 	profile_add_process(p, &(struct profile_process_info){.pid = INT32_MAX, .name = ""});
@@ -206,6 +207,7 @@ static inline void assert_same_rows(const struct profile *a, const struct profil
 		assert_same_text(a, x->name, b, y->name);
 		assert_same_text(a, x->container, b, y->container);
 		assert_same_text(a, x->service, b, y->service);
+		assert_same_text(a, x->attributes, b, y->attributes);
 	}
 	assert_same_parents(a, b);
 	assert_same_mappings(a, b);

@@ -65,6 +65,11 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = offsetof(struct profile_edit, containers)},
 	{"service", 0, "GLOB", "only the processes of this service, of profiles of `pybpf agent`; may be repeated",
 	 .take = take_text, .offset = offsetof(struct profile_edit, services)},
+	{"service-version", 0, "GLOB",
+	 "only the processes of this version of a service, likewise: service.version of OTEL_RESOURCE_ATTRIBUTES, or "
+	 "the "
+	 "tag of the container's image",
+	 .take = take_text, .offset = offsetof(struct profile_edit, versions)},
 	{"under", 0, "FUNC",
 	 "only stacks that have this function, which becomes their root: a qualname such as Server.run, its last part, "
 	 "run, or a glob",

@@ -15,6 +15,8 @@ struct container {
 	char name[256];   /* "pod/container" in Kubernetes; the ID's beginning if the name cannot be read */
 	char runtime[16]; /* docker, containerd, crio, podman, lxc, nspawn, crun, runc; "oci" when several fit */
 	char pod_uid[40]; /* Kubernetes, else "" */
+	char space[64];   /* Kubernetes: the pod's namespace; "": not known */
+	char image[192];  /* as its runtime was asked for it, such as registry/shop:1.4; "": not known */
 };
 
 /* Fewest characters of an ID that identify a container. */

@@ -137,6 +137,15 @@ static bool set_name(struct container *container, const char *runtime, const cha
 	return true;
 }
 
+/* Takes what is written beside the name, where it is. A text that has no room would be another one. */
+static void set_facts(struct container *container, const char *space, const char *image)
+{
+	if (space && strlen(space) < sizeof(container->space))
+		snprintf(container->space, sizeof(container->space), "%s", space);
+	if (image && strlen(image) < sizeof(container->image))
+		snprintf(container->image, sizeof(container->image), "%s", image);
+}
+
 static bool set_pod_name(struct container *container, const char *runtime, const char *pod, const char *name)
 {
 	char whole[sizeof(container->name)];
@@ -167,6 +176,7 @@ static bool docker_name(const char *root, struct container *container)
 	json = load(path);
 	name = string_at(json, "Name");
 	found = set_name(container, "docker", name && name[0] == '/' ? name + 1 : name);
+	set_facts(container, NULL, string_at(json_object_get(json, "Config"), "Image"));
 	json_decref(json);
 	return found;
 }
@@ -192,6 +202,8 @@ static int containerd_name_in(const char *space, void *arg)
 	found = set_pod_name(container, "containerd", string_at(annotations, "io.kubernetes.cri.sandbox-name"),
 			     string_at(annotations, "io.kubernetes.cri.container-name")) ||
 		set_name(container, "containerd", string_at(annotations, "nerdctl/name"));
+	set_facts(container, string_at(annotations, "io.kubernetes.cri.sandbox-namespace"),
+		  string_at(annotations, "io.kubernetes.cri.image-name"));
 	json_decref(json);
 	return found;
 }
@@ -242,6 +254,8 @@ static bool crio_name(struct container *container)
 		annotations = json_object_get(json, "annotations");
 		found = set_pod_name(container, "crio", string_at(annotations, "io.kubernetes.pod.name"),
 				     string_at(annotations, "io.kubernetes.container.name"));
+		set_facts(container, string_at(annotations, "io.kubernetes.pod.namespace"),
+			  string_at(annotations, "io.kubernetes.cri-o.ImageName"));
 		json_decref(json);
 	}
 	return found;
@@ -317,9 +331,16 @@ static const char *podman_first_name(const json_t *entry)
 static int podman_name_in(const json_t *entry, void *arg)
 {
 	struct container *container = arg;
-	const char *id = string_at(entry, "id");
+	const char *id = string_at(entry, "id"), *metadata = string_at(entry, "metadata");
+	json_t *more;
 
-	return id && !strcmp(id, container->id) && set_name(container, "podman", podman_first_name(entry));
+	if (!id || strcmp(id, container->id) != 0 || !set_name(container, "podman", podman_first_name(entry)))
+		return 0;
+	/* podman's own part is JSON in a text. */
+	more = metadata ? json_loads(metadata, 0, NULL) : NULL;
+	set_facts(container, NULL, string_at(more, "image-name"));
+	json_decref(more);
+	return 1;
 }
 
 int state_read_name(struct container *container, unsigned uid)

@@ -21,9 +21,9 @@ const char *state_get_root(void);
 #define STATE_HOST "/host"
 
 /*
- * Fills in the name, and the runtime if it is "oci", from the state of the runtimes that can have made the container.
- * uid is the user whose runtime it is, or 0. Returns 0, or -ENOENT when the name cannot be read; then the name is the
- * ID's beginning.
+ * Fills in the name, the pod's namespace and the image where they are known, and the runtime if it is "oci", from the
+ * state of the runtimes that can have made the container. uid is the user whose runtime it is, or 0. Returns 0, or
+ * -ENOENT when the name cannot be read; then the name is the ID's beginning.
  */
 int state_read_name(struct container *container, unsigned uid);
 

@@ -90,6 +90,8 @@ static void end_container_texts(struct container *container)
 	END_TEXT(container->name);
 	END_TEXT(container->runtime);
 	END_TEXT(container->pod_uid);
+	END_TEXT(container->space);
+	END_TEXT(container->image);
 }
 
 /* Reports in *error why a helper gave no answer about the process. err: negative errno of helper_ask(). */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads in a helper what a process itself says of its service. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,22 +15,71 @@
 /* Seconds that the helper gets. */
 #define PATIENCE_S 0.5
 
-void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own)
+/* Returns the value of a variable, with its size, or NULL. As getenv(3) does, the first one counts. */
+static const char *variable_of(const char *text, size_t size, const char *name, size_t *value_size)
 {
-	static const char name[] = "OTEL_SERVICE_NAME=";
-	const size_t name_size = sizeof(name) - 1;
+	const size_t name_size = strlen(name);
 	const char *end = text + size;
 
-	/* As getenv(3) does, the first one counts. */
 	while (text < end) {
 		size_t len = strnlen(text, (size_t)(end - text));
 
-		if (len > name_size && !memcmp(text, name, name_size)) {
-			snprintf(own->otel, sizeof(own->otel), "%.*s", (int)(len - name_size), text + name_size);
-			return;
+		if (len > name_size && text[name_size] == '=' && !memcmp(text, name, name_size)) {
+			*value_size = len - name_size - 1;
+			return text + name_size + 1;
 		}
 		text += len + 1;
 	}
+	return NULL;
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* Copies a value in which characters may be written as %XX, but for NUL. */
+static void decode(const char *text, size_t size, char out[DISCOVERY_SERVICE_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < size && n < DISCOVERY_SERVICE_MAX - 1; i++) {
+		int high = text[i] == '%' && i + 2 < size ? hex(text[i + 1]) : -1,
+		    low = high < 0 ? -1 : hex(text[i + 2]);
+
+		out[n++] = low < 0 || !(high | low) ? text[i] : (char)(high << 4 | low);
+		i += low < 0 || !(high | low) ? 0 : 2;
+	}
+	out[n] = '\0';
+}
+
+/* Takes what KEY=VALUE,KEY=VALUE says, as OpenTelemetry's programs are told it. */
+static void read_resource(const char *text, size_t size, struct discovery_service_own *own)
+{
+	static const char name[] = "service.name=", version[] = "service.version=";
+
+	for (const char *end = text + size; text < end;) {
+		const char *comma = memchr(text, ',', (size_t)(end - text));
+		size_t len = (size_t)((comma ?: end) - text);
+
+		if (!*own->otel && len >= sizeof(name) && !memcmp(text, name, sizeof(name) - 1))
+			decode(text + sizeof(name) - 1, len - (sizeof(name) - 1), own->otel);
+		else if (len >= sizeof(version) && !memcmp(text, version, sizeof(version) - 1))
+			decode(text + sizeof(version) - 1, len - (sizeof(version) - 1), own->version);
+		text += len + 1;
+	}
+}
+
+void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own)
+{
+	size_t len;
+	const char *value = variable_of(text, size, "OTEL_SERVICE_NAME", &len);
+
+	if (value)
+		snprintf(own->otel, sizeof(own->otel), "%.*s", (int)len, value);
+	value = variable_of(text, size, "OTEL_RESOURCE_ATTRIBUTES", &len);
+	if (value)
+		read_resource(value, len, own);
 }
 
 /* Takes the unit that a path in a hierarchy ends in, at any depth. */
@@ -96,5 +146,6 @@ int discovery_ask_service(pid_t pid, struct discovery_service_own *own)
 	if (err)
 		memset(own, 0, sizeof(*own));
 	own->otel[sizeof(own->otel) - 1] = own->unit[sizeof(own->unit) - 1] = '\0';
+	own->version[sizeof(own->version) - 1] = '\0';
 	return err;
 }

@@ -40,6 +40,16 @@ static const char *short_container(const char *container)
 	return slash && slash[1] ? slash + 1 : container;
 }
 
+const char *discovery_service_tag(const char *image)
+{
+	const char *slash = strrchr(image, '/'), *colon = strchr(slash ? slash : image, ':');
+
+	/* name@sha256:... has a digest, behind a tag or without one. */
+	if (!colon || !colon[1] || strchr(image, '@') || !strcmp(colon, ":latest"))
+		return NULL;
+	return colon + 1;
+}
+
 static bool matches(const struct discovery_service_rule *rule, const struct discovery_service_facts *facts)
 {
 	const char *container = facts->container;

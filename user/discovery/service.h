@@ -29,7 +29,8 @@ void discovery_service_free_rules(struct discovery_service_rules *rules);
 
 /* What a process itself says; "" where it says nothing. */
 struct discovery_service_own {
-	char otel[DISCOVERY_SERVICE_MAX]; /* OTEL_SERVICE_NAME of its environment */
+	/* OTEL_SERVICE_NAME of its environment, else service.name of OTEL_RESOURCE_ATTRIBUTES; and service.version. */
+	char otel[DISCOVERY_SERVICE_MAX], version[DISCOVERY_SERVICE_MAX];
 	char unit[DISCOVERY_SERVICE_MAX]; /* its systemd unit, without .service */
 };
 
@@ -41,11 +42,15 @@ struct discovery_service_facts {
 };
 
 /*
- * Returns the name of the service: that of the first rule that matches, else OTEL_SERVICE_NAME, else the container's
- * (in Kubernetes without the pod's), else the unit's, else the program's. Valid as long as rules and facts are.
+ * Returns the name of the service: that of the first rule that matches, else what the environment says, else the
+ * container's (in Kubernetes without the pod's), else the unit's, else the program's. Valid as long as rules and facts
+ * are.
  */
 const char *discovery_find_service(const struct discovery_service_rules *rules,
 				   const struct discovery_service_facts *facts);
+
+/* Returns the tag of an image's name, such as "1.4" of "registry:5000/shop:1.4"; NULL for none, and for "latest". */
+const char *discovery_service_tag(const char *image);
 
 /* Reads it from an environment, size bytes of texts that end in NUL each. */
 void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own);

@@ -21,9 +21,7 @@
 
 /* Attributes of who was profiled: those of OpenTelemetry's semantic conventions. */
 #define OTLP_SERVICE_NAME    "service.name"
-#define OTLP_CONTAINER_ID    "container.id"
 #define OTLP_CONTAINER_NAME  "container.name"
-#define OTLP_K8S_NAMESPACE   "k8s.namespace.name"
 #define OTLP_K8S_POD         "k8s.pod.name"
 #define OTLP_K8S_CONTAINER   "k8s.container.name"
 #define OTLP_HOST_NAME       "host.name"
@@ -47,7 +45,8 @@ struct otlp_options {
 	/*
 	 * Changes the attributes of a process, which at first are those that the profile tells: service.name (the
 	 * service's, else the container's name, else the program's), container.name, or in Kubernetes k8s.pod.name and
-	 * k8s.container.name, host.name and process.executable.name. NULL: they stay.
+	 * k8s.container.name, host.name, process.executable.name, and the process's attributes (profile/attributes.h).
+	 * NULL: they stay.
 	 */
 	void (*describe)(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource);
 	void *describe_arg;

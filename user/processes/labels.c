@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
+#include "profile/attributes.h"
 #include "profile/profile.h"
 
 /* Name of a container whose look-up got no answer in time; such a process is not attributed to the host. */
@@ -166,6 +167,19 @@ static const char *label_container(struct processes_places *places, const struct
 	return out;
 }
 
+/* Sets what its container tells of it, beside its name. */
+static void set_attributes(struct processes_record *process, const struct container *container)
+{
+	char text[PROFILE_ATTRIBUTES_MAX] = "";
+
+	profile_attribute_add(text, PROFILE_CONTAINER_ID, container->id);
+	profile_attribute_add(text, PROFILE_CONTAINER_IMAGE, container->image);
+	profile_attribute_add(text, PROFILE_K8S_NAMESPACE, container->space);
+	profile_attribute_add(text, PROFILE_K8S_POD_UID, container->pod_uid);
+	set_text(process, &process->attributes, text);
+	set_text(process, &process->version, discovery_service_tag(container->image));
+}
+
 /* Sets the name of its container or, where it is in no container, the given name. */
 static void set_container(const struct processes *p, struct processes_record *process, const char *otherwise)
 {
@@ -183,6 +197,7 @@ static void set_container(const struct processes *p, struct processes_record *pr
 	if (!err) {
 		process->place = number_place(p, &container);
 		process->nameless |= !process->place;
+		set_attributes(process, &container);
 	}
 }
 
@@ -226,6 +241,8 @@ void processes_label_copy(struct processes_record *process, const struct process
 	set_text(process, &process->program, parent->program);
 	set_text(process, &process->container, parent->container);
 	set_text(process, &process->service, parent->service);
+	set_text(process, &process->attributes, parent->attributes);
+	set_text(process, &process->version, parent->version);
 	process->place = parent->place;
 }
 
@@ -246,6 +263,9 @@ static void set_service(const struct processes *p, struct processes_record *proc
 	facts.own = &own;
 	facts.container = container && strcmp(container, UNKNOWN) != 0 ? container : NULL;
 	set_text(process, &process->service, discovery_find_service(p->options.services, &facts));
+	/* What it says itself counts more than what its image is called. */
+	if (*own.version)
+		set_text(process, &process->version, own.version);
 }
 
 /* Adds the versions of the Pythons that the process ran; of those that it could have run, if none was seen running. */
@@ -281,6 +301,7 @@ static void rename_process(struct processes_record *process)
 uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile)
 {
 	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
+	char attributes[PROFILE_ATTRIBUTES_MAX] = "";
 	struct profile_process_info info = {0};
 	uint32_t at;
 
@@ -301,6 +322,9 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 	} else {
 		info.pid = process->pid;
 		info.inner_pid = process->inner_pid == process->pid ? 0 : process->inner_pid;
+		snprintf(attributes, sizeof(attributes), "%s", process->attributes ?: "");
+		profile_attribute_add(attributes, PROFILE_SERVICE_VERSION, process->version ?: "");
+		info.attributes = attributes;
 	}
 	at = profile_add_process(profile, &info);
 	return at == PROFILE_NONE || processes_tell_place(p, process, at) ? PROFILE_NONE : at;

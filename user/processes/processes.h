@@ -37,6 +37,7 @@ struct processes_record {
 	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
 	char *program;              /* its name with --merge; NULL likewise */
 	char *service;              /* NULL: not asked for yet */
+	char *attributes, *version; /* as in profile/attributes.h, but for the version; NULL: none */
 	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */

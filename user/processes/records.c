@@ -23,6 +23,8 @@ static void free_record(struct processes_record *process)
 	free(process->cmdline);
 	free(process->container);
 	free(process->service);
+	free(process->attributes);
+	free(process->version);
 	free(process->program);
 	for (size_t i = 0; i < PYBPF_MAX_RUNTIMES; i++)
 		free(process->unproved[i]);

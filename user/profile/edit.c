@@ -33,6 +33,7 @@ void profile_edit_free(struct profile_edit *edit)
 	free(edit->threads.items);
 	free(edit->containers.items);
 	free(edit->services.items);
+	free(edit->versions.items);
 	free(edit->focus.items);
 	free(edit->ignore.items);
 	free(edit->hide.items);

@@ -34,22 +34,23 @@ struct profile_edit {
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */
 	struct profile_edit_texts containers; /* globs of names, or beginnings of IDs */
 	struct profile_edit_texts services;   /* globs of names */
+	struct profile_edit_texts versions;   /* globs of the services' versions */
 	const char *under;                    /* glob of a qualname or of its last parts: its frame nearest to the root
 						 becomes the root */
 	struct profile_edit_texts focus;      /* POSIX extended regular expressions: each must match a frame */
 	struct profile_edit_texts ignore;     /* none may match; all match "qualname (file.py:LINE)" */
 	struct profile_edit_texts hide;       /* frames that match are left out: their values are their callers' */
 	struct profile_edit_texts
-		own_paths;         /* folders and files, as files are shown, that are the program's own, too */
-	bool own_only;             /* functions that are not the program's own are left out likewise */
-	bool fold_idle;            /* waits for work lose their functions: their leaf is PROFILE_IDLE_NAME */
-	bool fold_imports;         /* of functions of the import system that call each other the first one stays */
-	bool merge_processes;      /* those with the same name and container become one, without PID */
-	bool no_sources;           /* no source text */
-	bool no_native;            /* functions of compiled code, and what is said of them, are left out likewise */
-	bool no_columns;           /* frames on the same line of a function are one, without its expressions */
-	bool no_account;           /* neither the account nor the facts of the run */
-	bool anonymize;            /* names become hashes; facts, other than numbers, and sources are dropped */
+		own_paths;    /* folders and files, as files are shown, that are the program's own, too */
+	bool own_only;        /* functions that are not the program's own are left out likewise */
+	bool fold_idle;       /* waits for work lose their functions: their leaf is PROFILE_IDLE_NAME */
+	bool fold_imports;    /* of functions of the import system that call each other the first one stays */
+	bool merge_processes; /* those with the same name and container become one, without PID and attributes */
+	bool no_sources;      /* no source text */
+	bool no_native;       /* functions of compiled code, and what is said of them, are left out likewise */
+	bool no_columns;      /* frames on the same line of a function are one, without its expressions */
+	bool no_account;      /* neither the account nor the facts of the run */
+	bool anonymize;       /* names become hashes; attributes, facts other than numbers, and sources are dropped */
 	uint8_t salt[SIPHASH_KEY]; /* key of these hashes: profile_edit_check draws it at random */
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/attributes.h"
 #include "profile/edit_internal.h"
 
 /* The fewest characters of a container's ID that select it, as in record. */
@@ -28,13 +29,23 @@ static bool container_fits(const char *container, const char *query)
 	return is_id(container) && is_id(query) && strncmp(container, query, known < asked ? known : asked) == 0;
 }
 
-static bool service_passes(const struct edit *e, const struct profile_process *process)
+/* Returns whether a text matches one of the globs, or there are none. */
+static bool matches_one(const struct profile_edit_texts *globs, const char *text)
 {
-	for (size_t i = 0; i < e->edit->services.count; i++) {
-		if (fnmatch(e->edit->services.items[i], profile_string(e->from, process->service), 0) == 0)
+	for (size_t i = 0; i < globs->count; i++) {
+		if (fnmatch(globs->items[i], text, 0) == 0)
 			return true;
 	}
-	return !e->edit->services.count;
+	return !globs->count;
+}
+
+static bool service_passes(const struct edit *e, const struct profile_process *process)
+{
+	char version[PROFILE_ATTRIBUTE_MAX];
+
+	profile_attribute_find(profile_string(e->from, process->attributes), PROFILE_SERVICE_VERSION, version);
+	return matches_one(&e->edit->services, profile_string(e->from, process->service)) &&
+	       matches_one(&e->edit->versions, version);
 }
 
 static bool process_passes(const struct edit *e, uint32_t process)

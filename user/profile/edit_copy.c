@@ -127,6 +127,9 @@ static bool name_process(struct edit *e, const struct profile_process *process, 
 	info->name = profile_string(e->from, process->name);
 	info->container = profile_string(e->from, process->container);
 	info->service = profile_string(e->from, process->service);
+	/* They tell a container from the next one of its name. */
+	if (!e->edit->anonymize && !e->edit->merge_processes)
+		info->attributes = profile_string(e->from, process->attributes);
 	if (e->edit->anonymize) {
 		info->name = names->name = edit_hidden(e->edit, 'p', info->name);
 		info->container = names->container = edit_hidden(e->edit, 'c', info->container);

@@ -219,8 +219,10 @@ static bool make_process(struct profile *p, const struct profile_process_info *i
 		.name = profile_add_string(p, info->name),
 		.container = profile_add_string(p, info->container ?: ""),
 		.service = profile_add_string(p, info->service ?: ""),
+		.attributes = profile_add_string(p, info->attributes ?: ""),
 	};
-	return process->name != PROFILE_NONE && process->container != PROFILE_NONE && process->service != PROFILE_NONE;
+	return process->name != PROFILE_NONE && process->container != PROFILE_NONE &&
+	       process->service != PROFILE_NONE && process->attributes != PROFILE_NONE;
 }
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process_info *info)

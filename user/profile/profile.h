@@ -72,13 +72,16 @@ struct profile_process {
 	uint32_t name;      /* string: its comm, or the text that replaces it */
 	uint32_t container; /* string; 0 (the empty string): not in a container */
 	uint32_t service;   /* string: what it is a part of, whatever its PID; 0 (the empty string): not known */
+	uint32_t
+		attributes; /* string: what else is known of it (profile/attributes.h); 0 (the empty string): nothing */
 };
 
 struct profile_process_info {
 	int32_t pid, inner_pid; /* as above */
 	const char *name;
-	const char *container; /* NULL: not in a container */
-	const char *service;   /* NULL: not known */
+	const char *container;  /* NULL: not in a container */
+	const char *service;    /* NULL: not known */
+	const char *attributes; /* NULL: none */
 };
 
 struct profile_thread {

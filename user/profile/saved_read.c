@@ -257,7 +257,8 @@ static int read_processes(struct reader *r)
 	int err = 0;
 
 	if (!SAME_LENGTH(m->n_process_pid, m->n_process_inner_pid, m->n_process_name, m->n_process_container) ||
-	    (m->n_process_service && m->n_process_service != m->n_process_pid))
+	    (m->n_process_service && m->n_process_service != m->n_process_pid) ||
+	    (m->n_process_attributes && m->n_process_attributes != m->n_process_pid))
 		return saved_damaged(r->error, "the columns of its processes differ in length");
 	for (size_t i = 0; i < m->n_process_pid && !err; i++) {
 		struct profile_process_info info = {
@@ -266,7 +267,8 @@ static int read_processes(struct reader *r)
 		};
 
 		if (m->process_name[i] >= r->nr_texts || m->process_container[i] >= r->nr_texts ||
-		    (m->n_process_service && m->process_service[i] >= r->nr_texts))
+		    (m->n_process_service && m->process_service[i] >= r->nr_texts) ||
+		    (m->n_process_attributes && m->process_attributes[i] >= r->nr_texts))
 			return saved_damaged(r->error, "a process's text does not exist");
 		if (info.pid < 0 || info.inner_pid < 0)
 			return saved_damaged(r->error, "a process has an invalid PID");
@@ -274,6 +276,8 @@ static int read_processes(struct reader *r)
 		info.container = text(r, m->process_container[i]);
 		if (m->n_process_service)
 			info.service = text(r, m->process_service[i]);
+		if (m->n_process_attributes)
+			info.attributes = text(r, m->process_attributes[i]);
 		err = placed(r, profile_add_process(r->p, &info), i, "a process occurs twice");
 	}
 	return err;

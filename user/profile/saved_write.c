@@ -187,19 +187,24 @@ static int take_processes(const struct profile *p, Pybpf__SavedProfile *m)
 	return 0;
 }
 
+/* Columns that are left out where no process has such a text. */
 static int take_services(const struct profile *p, Pybpf__SavedProfile *m)
 {
 	uint32_t count = profile_process_count(p);
-	bool any = false;
+	bool services = false, attributes = false;
 
-	for (uint32_t i = 0; i < count; i++)
-		any |= profile_process_at(p, i)->service != 0;
-	if (!any)
-		return 0;
-	if (!COLUMN(m, process_service, count))
+	for (uint32_t i = 0; i < count; i++) {
+		services |= profile_process_at(p, i)->service != 0;
+		attributes |= profile_process_at(p, i)->attributes != 0;
+	}
+	if ((services && !COLUMN(m, process_service, count)) || (attributes && !COLUMN(m, process_attributes, count)))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		m->process_service[i] = profile_process_at(p, i)->service;
+	for (uint32_t i = 0; i < count; i++) {
+		if (services)
+			m->process_service[i] = profile_process_at(p, i)->service;
+		if (attributes)
+			m->process_attributes[i] = profile_process_at(p, i)->attributes;
+	}
 	return 0;
 }
 

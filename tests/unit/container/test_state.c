@@ -81,6 +81,46 @@ static void check_name(const char *id, const char *runtime, unsigned uid, const 
 	assert_string_equal(container.runtime, found);
 }
 
+static void check_facts(const char *id, const char *runtime, const char *space, const char *image)
+{
+	struct container container = {.id = ""};
+
+	strcpy(container.id, id);
+	strcpy(container.runtime, runtime);
+	assert_int_equal(state_read_name(&container, 0), 0);
+	assert_string_equal(container.space, space);
+	assert_string_equal(container.image, image);
+}
+
+/* What stands beside the names. A text without room is left out, as its beginning would name another image. */
+static void reads_images_and_namespaces(void **state)
+{
+	char wide[1024];
+
+	(void)state;
+	put(DOCKER, "{\"Name\":\"/web-1\",\"Config\":{\"Image\":\"registry:5000/shop:1.4\"}}");
+	check_facts(ID, "docker", "", "registry:5000/shop:1.4");
+	snprintf(wide, sizeof(wide), "{\"Name\":\"/web-1\",\"Config\":{\"Image\":\"%0200d\"}}", 1);
+	put(DOCKER, wide);
+	check_facts(ID, "docker", "", "");
+	put(DOCKER, "{\"Name\":\"/web-1\",\"Config\":[7]}");
+	check_facts(ID, "docker", "", "");
+	put(TASKS "k8s.io/" ID "/config.json",
+	    "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\",\"io.kubernetes.cri.sandbox-name\":\"shop-"
+	    "7f9\","
+	    "\"io.kubernetes.cri.sandbox-namespace\":\"prod\",\"io.kubernetes.cri.image-name\":\"docker.io/shop:2\"}}");
+	check_facts(ID, "containerd", "prod", "docker.io/shop:2");
+	put("/run/containers/storage/overlay-containers/" ID "/userdata/config.json",
+	    "{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"shop-1\","
+	    "\"io.kubernetes.pod.namespace\":\"test\",\"io.kubernetes.cri-o.ImageName\":\"quay.io/shop:3\"}}");
+	check_facts(ID, "crio", "test", "quay.io/shop:3");
+	put(PODMAN,
+	    "[{\"id\":\"" ID2 "\",\"names\":[\"bee\"],\"metadata\":\"{\\\"image-name\\\":\\\"localhost/shop:4\\\"}\"},"
+	    "{\"id\":\"" ID "\",\"names\":[\"ant\"],\"metadata\":\"{\"}]");
+	check_facts(ID2, "podman", "", "localhost/shop:4");
+	check_facts(ID, "podman", "", "");
+}
+
 static void reads_docker(void **state)
 {
 	(void)state;
@@ -355,6 +395,7 @@ static void finds_the_container_of_a_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reads_images_and_namespaces, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_docker, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_containerd, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(knows_containers_of_ctr, make_root, drop_root),

@@ -45,6 +45,46 @@ static const char *otel_of(const char *text, size_t size)
 	return own.otel;
 }
 
+static const char *version_of(const char *text, size_t size)
+{
+	static struct discovery_service_own own;
+
+	own = (struct discovery_service_own){0};
+	discovery_service_read_environment(text, size, &own);
+	return own.version;
+}
+
+static void test_resource_attributes(void **unused)
+{
+#define ATTRIBUTES "OTEL_RESOURCE_ATTRIBUTES="
+	(void)unused;
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=1.4.2")), "1.4.2");
+	assert_string_equal(version_of(ENVIRONMENT("A=b\0" ATTRIBUTES "a=b,service.version=2,service.name=shop\0")),
+			    "2");
+	assert_string_equal(otel_of(ENVIRONMENT("A=b\0" ATTRIBUTES "a=b,service.version=2,service.name=shop\0")),
+			    "shop");
+	/* The variable of its own counts more. */
+	assert_string_equal(otel_of(ENVIRONMENT(ATTRIBUTES "service.name=a\0OTEL_SERVICE_NAME=b")), "b");
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=1%2C2%20%zz%2")), "1,2 %zz%2");
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=a%00b,c=d")), "a%00b");
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=,my.service.version=1")), "");
+	/* Without an end. */
+	assert_string_equal(version_of(ATTRIBUTES "service.version=1.4%2", 45), "1.4%");
+	assert_string_equal(version_of(ATTRIBUTES, 25), "");
+}
+
+static void test_tags(void **unused)
+{
+	(void)unused;
+	assert_string_equal(discovery_service_tag("registry:5000/team/shop:1.4"), "1.4");
+	assert_string_equal(discovery_service_tag("shop:v2"), "v2");
+	assert_null(discovery_service_tag("shop:latest"));
+	assert_null(discovery_service_tag("registry:5000/shop"));
+	assert_null(discovery_service_tag("shop:1.4@sha256:5f4dcc3b"));
+	assert_null(discovery_service_tag("shop:"));
+	assert_null(discovery_service_tag(""));
+}
+
 static void test_environments(void **unused)
 {
 	char wide[1000];
@@ -108,6 +148,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_environments),
+		cmocka_unit_test(test_resource_attributes),
+		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_rules),
 	};

@@ -68,7 +68,12 @@ static json_t *at(json_t *document, const char *table, size_t index)
 static struct profile *sample_profile(void)
 {
 	struct profile *p = new_profile();
-	struct profile_process_info info = {.pid = 42, .inner_pid = 7, .name = "web", .container = "box"};
+	struct profile_process_info info = {.pid = 42,
+					    .inner_pid = 7,
+					    .name = "web",
+					    .container = "box",
+					    .service = "shop",
+					    .attributes = "service.version=1.4\ncontainer.id=4f79\n"};
 	uint32_t owner = profile_add_process(p, &info), merged = process(p, 0, "jobs");
 	uint32_t worker = profile_add_thread(p, owner, 43, "worker");
 	uint32_t note = profile_add_frame(p, PROFILE_NOTE, "[incomplete]", "", PROFILE_NO_LINE, PROFILE_NO_LINE);
@@ -169,7 +174,7 @@ static void test_document(void **unused)
 	profile_free(p);
 }
 
-/* Of any line: its profile's time, in UTC. */
+/* Any line has its profile's time, in UTC. */
 static void assert_span(json_t *line)
 {
 	assert_text(line, "begin", "2026-11-27T05:02:00.123Z");
@@ -195,6 +200,10 @@ static void test_lines(void **unused)
 	assert_number(sample, "time_ns", 30303030);
 	assert_number(json_object_get(sample, "process"), "pid", 42);
 	assert_text(json_object_get(sample, "process"), "container", "box");
+	assert_text(json_object_get(sample, "process"), "service", "shop");
+	assert_text(json_object_get(sample, "process"), "version", "1.4");
+	assert_text(json_object_get(sample, "process"), "container_id", "4f79");
+	assert_text(json_object_get(sample, "process"), "namespace", NULL);
 	assert_number(json_object_get(sample, "thread"), "tid", 43);
 	assert_text(json_object_get(sample, "thread"), "name", "worker");
 	assert_int_equal(json_array_size(json_object_get(sample, "stack")), 2);
@@ -214,7 +223,7 @@ static void test_lines(void **unused)
 	profile_free(p);
 }
 
-/* Of time of threads: nanoseconds, and the state that a leaf has. */
+/* Time of threads is in nanoseconds; a wait has the state of its leaf. */
 static void test_lines_of_waits(void **unused)
 {
 	struct profile *p = new_profile();

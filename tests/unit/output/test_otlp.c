@@ -280,7 +280,13 @@ static void test_resources(void **unused)
 static void test_services(void **unused)
 {
 	struct profile *p = new_profile();
-	struct profile_process_info web = {.pid = 42, .name = "web", .container = "app", .service = "shop"};
+	struct profile_process_info web = {
+		.pid = 42,
+		.name = "web",
+		.container = "app",
+		.service = "shop",
+		.attributes = "container.id=4f79\nk8s.namespace.name=prod\nservice.version=1.4\n",
+	};
 	struct profile_process_info job = {.pid = 50, .name = "job"};
 	Otlp__Resource *got = NULL;
 	uint32_t stack = on(p, PROFILE_ROOT, "f", "app.py", 1);
@@ -291,6 +297,9 @@ static void test_services(void **unused)
 	assert_int_equal(otlp_encode(p, &(struct otlp_options){.take = keep_first_resource, .take_arg = &got}), 0);
 	assert_string_equal(value_of(got, OTLP_SERVICE_NAME), "shop");
 	assert_string_equal(value_of(got, OTLP_CONTAINER_NAME), "app");
+	assert_string_equal(value_of(got, "container.id"), "4f79");
+	assert_string_equal(value_of(got, "k8s.namespace.name"), "prod");
+	assert_string_equal(value_of(got, "service.version"), "1.4");
 	otlp__resource__free_unpacked(got, NULL);
 	profile_free(p);
 }

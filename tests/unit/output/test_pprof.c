@@ -80,7 +80,12 @@ static bool has_comment(const Pprof__Profile *got, const char *want)
 static void test_stacks_and_labels(void **unused)
 {
 	struct profile *p = new_profile();
-	struct profile_process_info info = {.pid = 42, .inner_pid = 7, .name = "web", .container = "box"};
+	struct profile_process_info info = {.pid = 42,
+					    .inner_pid = 7,
+					    .name = "web",
+					    .container = "box",
+					    .service = "shop",
+					    .attributes = "service.version=1.4\ncontainer.id=4f79\n"};
 	uint32_t owner = profile_add_process(p, &info), other = process(p, 50, "job");
 	uint32_t worker = profile_add_thread(p, owner, 43, "worker");
 	uint32_t module = profile_add_frame(p, PROFILE_PYTHON, "<module>", "app.py", 10, 1);
@@ -137,6 +142,10 @@ static void test_stacks_and_labels(void **unused)
 	assert_string_equal(text(got, label(got, sample, "process")->str), "web");
 	assert_string_equal(text(got, label(got, sample, "container")->str), "box");
 	assert_string_equal(text(got, label(got, sample, "thread")->str), "worker");
+	assert_string_equal(text(got, label(got, sample, "service")->str), "shop");
+	assert_string_equal(text(got, label(got, sample, "version")->str), "1.4");
+	assert_string_equal(text(got, label(got, sample, "container_id")->str), "4f79");
+	assert_null(label(got, sample, "namespace"));
 
 	sample = got->sample[1];
 	again = function_at(got, sample, 0, &line);

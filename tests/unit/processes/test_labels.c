@@ -2,6 +2,7 @@
 /* What processes are called in the profile: by PID and name, program, command line, and container. */
 #include "played_machine.h"
 
+#include "profile/attributes.h"
 #include "profile/profile.h"
 
 static struct profile *profile;
@@ -181,6 +182,40 @@ static void test_services(void **state)
 	discovery_service_free_rules(&rules);
 }
 
+static const char *shown_version(pid_t pid)
+{
+	static char value[PROFILE_ATTRIBUTE_MAX];
+
+	return profile_attribute_find(profile_string(profile, shown(pid)->attributes), PROFILE_SERVICE_VERSION, value);
+}
+
+/* The image's tag, unless the process says another one; with --merge its container's facts would tell copies apart. */
+static void test_versions(void **state)
+{
+	struct discovery_service_rules rules = {0};
+	char value[PROFILE_ATTRIBUTE_MAX];
+
+	(void)state;
+	machine.options.containers = true;
+	machine.options.services = &rules;
+	for (pid_t pid = FIRST; pid <= SECOND; pid++) {
+		start_unseen(pid, &static_python);
+		process_of(pid)->container = "web";
+		process_of(pid)->image = "shop:1.4";
+	}
+	process_of(SECOND)->version = "1.5\n";
+	follow_all();
+	assert_string_equal(shown_version(FIRST), "1.4");
+	assert_string_equal(shown_version(SECOND), "1.5?");
+	profile_attribute_find(profile_string(profile, shown(SECOND)->attributes), PROFILE_CONTAINER_IMAGE, value);
+	assert_string_equal(value, "shop:1.4");
+	fork_process(FIRST, SECOND + 1);
+	process_of(SECOND + 1)->container = NULL;
+	run_for(0.01);
+	assert_string_equal(shown_version(SECOND + 1), "1.4");
+	discovery_service_free_rules(&rules);
+}
+
 /* A copy has its parent's labels, an exec keeps the container of the program before. */
 static void test_labels_are_handed_on(void **state)
 {
@@ -273,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_services, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command_line_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_name_in_two_runtimes, setup, teardown),

@@ -12,7 +12,9 @@
  *	facts       facts about the run: {"host": "...", ...}, all texts
  *	account     counts of samples and processes by what happened to them: [{"group", "key", "text", "value"}]
  *	processes   [{"pid": or null for several shown as one, "inner_pid": in its PID namespace, or null for the same,
- *	            "name", "container", "service": the last two may be null,
+ *	            "name",
+ *	            "container", "service", "container_id", "image", "namespace" and "pod_uid" of Kubernetes, "version"
+ *	            of the service: each or null,
  *	            "parents": only where known, who started it, the outermost first: [{"pid", "inner_pid", "name",
  *	            "ended": whether it had ended when the run did}]}]
  *	threads     [{"process": index, "tid", "name"}]
@@ -48,6 +50,7 @@
  */
 #include "base/json.h"
 #include "output/output.h"
+#include "profile/attributes.h"
 #include "profile/mappings.h"
 #include "output/formats/path.h"
 
@@ -67,7 +70,7 @@ struct writer {
 	const struct profile *profile;
 	struct json json;
 	bool counted; /* samples have counts */
-	/* Of jsonl: what each line says of its profile. */
+	/* What each line of jsonl says of its profile. */
 	char begin[TIME_MAX], end[TIME_MAX]; /* "": not known */
 	const char *host;                    /* "": not known */
 	struct profile_measure measure;
@@ -169,6 +172,7 @@ static void write_parents(struct writer *w, uint32_t process)
 static void write_process(struct writer *w, const char *key, uint32_t index)
 {
 	const struct profile_process *process = profile_process_at(w->profile, index);
+	char value[PROFILE_ATTRIBUTE_MAX];
 
 	json_begin_object(&w->json, key);
 	write_number_or_null(&w->json, "pid", process->pid, process->pid != 0);
@@ -176,6 +180,9 @@ static void write_process(struct writer *w, const char *key, uint32_t index)
 	json_string(&w->json, "name", profile_string(w->profile, process->name));
 	write_string_or_null(&w->json, "container", profile_string(w->profile, process->container));
 	write_string_or_null(&w->json, "service", profile_string(w->profile, process->service));
+	for (int i = 0; i < PROFILE_ATTRIBUTES; i++)
+		write_string_or_null(&w->json, profile_attribute_column(i),
+				     profile_attribute_find(profile_string(w->profile, process->attributes), i, value));
 	write_parents(w, index);
 	json_end_object(&w->json);
 }

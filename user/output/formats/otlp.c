@@ -16,6 +16,7 @@
 #include "output/formats/otlp.pb-c.h"
 #include "output/formats/otlp_dictionary.h"
 #include "output/output.h"
+#include "profile/attributes.h"
 
 #define NS_PER_US 1000
 
@@ -114,11 +115,15 @@ static void describe(const struct encoder *e, uint32_t i, struct otlp_resource *
 {
 	const struct profile_process *process = profile_process_at(e->profile, i);
 	const char *name = profile_string(e->profile, process->name);
+	char value[PROFILE_ATTRIBUTE_MAX];
 
 	otlp_resource_set(resource, OTLP_SERVICE_NAME, *name ? name : "unknown_service");
 	otlp_resource_set(resource, OTLP_EXECUTABLE_NAME, name);
 	otlp_resource_set(resource, OTLP_HOST_NAME, profile_find_fact(e->profile, PROFILE_FACT_HOST));
 	describe_container(resource, profile_string(e->profile, process->container));
+	for (int a = 0; a < PROFILE_ATTRIBUTES; a++)
+		otlp_resource_set(resource, profile_attribute_key(a),
+				  profile_attribute_find(profile_string(e->profile, process->attributes), a, value));
 	if (process->service)
 		otlp_resource_set(resource, OTLP_SERVICE_NAME, profile_string(e->profile, process->service));
 	if (e->options->describe)

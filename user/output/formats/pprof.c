@@ -22,6 +22,7 @@
 #include "base/intern.h"
 #include "output/formats/path.h"
 #include "output/formats/pprof.pb-c.h"
+#include "profile/attributes.h"
 #include "profile/groups.h"
 #include "profile/mappings.h"
 #include "base/gzip.h"
@@ -42,13 +43,15 @@ enum label {
 	LABEL_THREAD,
 	LABEL_THREAD_ID,
 	LABEL_STATE,
-	NR_LABELS,
+	LABEL_SERVICE,
+	LABEL_ATTRIBUTES, /* the first of PROFILE_ATTRIBUTES */
+	NR_LABELS = LABEL_ATTRIBUTES + PROFILE_ATTRIBUTES,
 };
 
 static const char *const label_keys[NR_LABELS] = {
-	[LABEL_PROCESS] = "process",     [LABEL_PID] = "pid",       [LABEL_INNER_PID] = "inner_pid",
-	[LABEL_CONTAINER] = "container", [LABEL_THREAD] = "thread", [LABEL_THREAD_ID] = "thread_id",
-	[LABEL_STATE] = "state",
+	[LABEL_PROCESS] = "process",     [LABEL_PID] = "pid",         [LABEL_INNER_PID] = "inner_pid",
+	[LABEL_CONTAINER] = "container", [LABEL_THREAD] = "thread",   [LABEL_THREAD_ID] = "thread_id",
+	[LABEL_STATE] = "state",         [LABEL_SERVICE] = "service",
 };
 
 /* A file of compiled code, or the part of it that is known. */
@@ -426,12 +429,18 @@ static void add_label(const struct writer *w, struct labels *to, enum label key,
 static void labels_of(struct writer *w, const struct profile_sample *sample, struct labels *labels)
 {
 	const struct profile_process *process = profile_process_at(w->profile, sample->process);
+	char value[PROFILE_ATTRIBUTE_MAX];
 
 	labels->count = 0;
 	add_label(w, labels, LABEL_PROCESS, string_of(w, process->name), 0);
 	add_label(w, labels, LABEL_PID, 0, process->pid);
 	add_label(w, labels, LABEL_INNER_PID, 0, process->inner_pid);
 	add_label(w, labels, LABEL_CONTAINER, string_of(w, process->container), 0);
+	add_label(w, labels, LABEL_SERVICE, string_of(w, process->service), 0);
+	for (int i = 0; i < PROFILE_ATTRIBUTES; i++) {
+		profile_attribute_find(profile_string(w->profile, process->attributes), i, value);
+		add_label(w, labels, LABEL_ATTRIBUTES + i, *value ? text_of(w, value) : 0, 0);
+	}
 	if (sample->thread != PROFILE_NONE) {
 		const struct profile_thread *thread = profile_thread_at(w->profile, sample->thread);
 
@@ -468,7 +477,7 @@ static int write_samples(struct writer *w)
 	const struct profile_sample *samples = profile_samples(w->profile, &count);
 
 	for (int i = 0; i < NR_LABELS; i++)
-		w->label_keys[i] = text_of(w, label_keys[i]);
+		w->label_keys[i] = text_of(w, label_keys[i] ?: profile_attribute_column(i - LABEL_ATTRIBUTES));
 	for (size_t i = 0; i < count; i++) {
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
