@@ -104,6 +104,8 @@ struct push_spool {
 	struct push_spool_record *first; /* the oldest */
 	struct push_spool_record *added; /* the last one that was added; NULL: some went since */
 	uint64_t count, bytes;           /* that wait */
+	uint64_t lent;                   /* sequence of the body that was read and is being sent; 0: none */
+	bool lent_gone;                  /* it has gone from the disk since, for want of place */
 	uint64_t dropped_full, dropped_error;
 	int last_error; /* negative errno of the last one that was dropped for an error */
 };
@@ -118,14 +120,15 @@ int push_spool_scan(struct push_spool *spool);
  * this one included.
  */
 int push_spool_put(struct push_spool *spool, const struct push_body *body);
-/* Reads the oldest body, which stays in the spool until push_spool_done(). Returns NULL if there is none, or no memory.
+/*
+ * Reads the oldest body, one at a time: it stays in the spool until push_spool_done() or push_spool_keep(). Returns
+ * NULL if there is none, or no memory.
  */
 struct push_body *push_spool_get(struct push_spool *spool);
-/*
- * Removes a body that was read: it was sent, or dropped. Returns false if it has gone meanwhile for want of place, and
- * was counted as lost.
- */
-bool push_spool_done(struct push_spool *spool, const struct push_body *body);
+/* Removes the body that was read: it was sent, or dropped, which the caller counts. */
+void push_spool_done(struct push_spool *spool);
+/* The body that was read is not sent now. If it has gone meanwhile for want of place it is lost, and counted. */
+void push_spool_keep(struct push_spool *spool);
 
 /* answer.c: what a receiver's answer means. */
 enum push_verdict {

@@ -262,8 +262,12 @@ static void drop_segment(struct push_spool *spool, uint32_t segment)
 			at = &record->next;
 			continue;
 		}
+		/* What becomes of the one that is being sent is not known yet. */
+		if (record->sequence == spool->lent)
+			spool->lent_gone = true;
+		else
+			spool->dropped_full++;
 		unlink_record(spool, at);
-		spool->dropped_full++;
 	}
 	empty_segment(spool, segment);
 }
@@ -335,7 +339,7 @@ struct push_body *push_spool_get(struct push_spool *spool)
 		struct push_body *body = read_record(spool->files[segment], offset, &head, &err);
 
 		if (body) {
-			body->spool_sequence = spool->first->sequence;
+			body->spool_sequence = spool->lent = spool->first->sequence;
 			return body;
 		}
 		if (err == -ENOMEM)
@@ -347,20 +351,32 @@ struct push_body *push_spool_get(struct push_spool *spool)
 	return NULL;
 }
 
-bool push_spool_done(struct push_spool *spool, const struct push_body *body)
+static void take_back(struct push_spool *spool)
+{
+	spool->lent = 0;
+	spool->lent_gone = false;
+}
+
+void push_spool_done(struct push_spool *spool)
 {
 	const uint32_t state = STATE_DONE;
 	struct push_spool_record **at = &spool->first;
 	int err;
 
-	while (*at && (*at)->sequence != body->spool_sequence)
+	while (*at && (*at)->sequence != spool->lent)
 		at = &(*at)->next;
+	take_back(spool);
 	if (!*at)
-		return false;
+		return;
 	err = write_fully(spool->files[(*at)->segment], &state, sizeof(state),
 			  (*at)->offset + offsetof(struct head, state));
 	if (err)
 		spool->last_error = err;
 	forget_record(spool, at);
-	return true;
+}
+
+void push_spool_keep(struct push_spool *spool)
+{
+	spool->dropped_full += spool->lent_gone;
+	take_back(spool);
 }

@@ -64,7 +64,7 @@ static void drop(struct worker *w, struct push_body *body, enum push_cause cause
 /* Makes the shared counts those of now. */
 static void publish(struct worker *w)
 {
-	const bool in_memory = w->current && !w->current->spool_sequence;
+	const bool in_memory = w->current && (!w->current->spool_sequence || w->spool->lent_gone);
 
 	w->shared->dropped[PUSH_SPOOL_FULL] += w->spool->dropped_full;
 	w->shared->dropped[PUSH_SPOOL_ERROR] += w->spool->dropped_error;
@@ -176,31 +176,33 @@ static bool receive(struct worker *w)
 static void settle(struct worker *w, bool sent, enum push_cause cause)
 {
 	struct push_body *body = w->current;
-	const bool counted = body->spool_sequence && !push_spool_done(w->spool, body);
 
+	if (body->spool_sequence)
+		push_spool_done(w->spool);
 	w->current = NULL;
 	w->failures = 0;
 	w->next_try_s = 0;
-	if (sent && !counted) {
+	if (sent) {
 		w->shared->sent++;
 		w->shared->sent_bytes += body->message.size;
-	} else if (!counted) {
+	} else {
 		w->shared->dropped[cause]++;
 	}
 	push_body_free(body);
 }
 
-/* The attempts of the current body took too long: the next ones are another one's. */
-static void give_up(struct worker *w)
+/* Leaves the current body, which was not sent. One of the spool stays there, and is tried again. */
+static void leave(struct worker *w, enum push_cause cause)
 {
 	struct push_body *body = w->current;
 
 	w->current = NULL;
-	/* One of the spool stays there, and is tried again. */
-	if (body->spool_sequence)
-		push_body_free(body);
-	else
-		put_aside(w, body, PUSH_GIVEN_UP);
+	if (!body->spool_sequence) {
+		put_aside(w, body, cause);
+		return;
+	}
+	push_spool_keep(w->spool);
+	push_body_free(body);
 }
 
 static void try_later(struct worker *w, const struct push_outcome *outcome)
@@ -214,7 +216,8 @@ static void try_later(struct worker *w, const struct push_outcome *outcome)
 	w->said_failing = true;
 	if (w->next_try_s > w->current->first_s + w->process->retry_s) {
 		w->next_try_s = w->next_try_s > now + w->process->retry_s ? now + w->process->retry_s : w->next_try_s;
-		give_up(w);
+		/* The next attempts are another body's. */
+		leave(w, PUSH_GIVEN_UP);
 	} else {
 		w->shared->retried++;
 	}
@@ -297,9 +300,8 @@ static double wait_for_s(const struct worker *w)
 
 static void __attribute__((noreturn)) end(struct worker *w)
 {
-	if (w->current && !w->current->spool_sequence)
-		put_aside(w, w->current, PUSH_ENDED);
-	w->current = NULL;
+	if (w->current)
+		leave(w, PUSH_ENDED);
 	while (w->queue.count)
 		put_aside(w, push_queue_take(&w->queue), PUSH_ENDED);
 	publish(w);
