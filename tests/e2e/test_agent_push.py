@@ -92,12 +92,15 @@ def named(pid, name):
 
 
 def test_what_arrives_is_what_was_sampled(tmp_path):
-    """Each sample once, of each epoch and the last one, for each kind of receiver; processes by service."""
+    """Each sample once, of each epoch and the last one, for each kind of receiver; processes by service.
+
+    Sums are exact with --top-stacks, too, which adds up stacks.
+    """
     folder = tmp_path / "epochs"
     python = harness.default_python()
     with receiving() as it, harness.target(python, "shares.py") as one, harness.target(python, "calls.py", "60") as two:
         arguments = ["-p", one.pid, "-p", two.pid, "--service", "shop=*shares*", "--service", "bank=*calls*"]
-        arguments += ["--label", "team=web", "--label", "a.b=c,d"]
+        arguments += ["--label", "team=web", "--label", "a.b=c,d", "--top-stacks", "2"]
         urls = ["--otlp", base(it), "--pyroscope", base(it) + "/", "--pprof", base(it) + "/profiles?of=all"]
         with sending(folder, *arguments, *urls) as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
@@ -113,6 +116,7 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
     assert all(request.path == "/profiles?of=all" for request in by_path["/profiles"])
     # Its first value of each sample is the number of samples.
     assert sum(pprof_total(request.body) for request in by_path["/profiles"]) == total
+    assert any(b"[other stacks]" in gzip.decompress(body) for body in otlp)
     resources = [found for body in otlp for found in attributes(body)]
     assert {found["service.name"] for found in resources} == {"shop", "bank"}
     assert all(found["team"] == "web" and found["a.b"] == "c,d" for found in resources)
@@ -122,6 +126,20 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
         name = re.fullmatch(r"(\w+)\{team=web,a_b=c_d,host=[^{},=]+\}", query["name"][0]).group(1)
         shares[name] = shares.get(name, 0) + pprof_total(request.body)
     assert shares == {name: values(as_json(folder, "--service", name)) for name in ("shop", "bank")}
+
+
+def test_a_host_that_is_not_chosen(tmp_path):
+    """It sends nothing, says so once, and keeps its files: the share is too small for any host."""
+    folder = tmp_path / "epochs"
+    with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
+        with sending(folder, "-p", target.pid, "--otlp", base(it), "--hosts-share", "1e-18") as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 2)
+            said = end(process)
+    assert said == "pybpf: --hosts-share 1e-18: today (UTC) this host sends none; other hosts do\n"
+    assert not it.requests and values(as_json(folder)) > 0
+    for option, value in (("--hosts-share", "0"), ("--hosts-share", "10%"), ("--top-stacks", "0")):
+        run = pybpf("agent", "--otlp", base(it), option, value)
+        assert run.code == 2 and value in harness.one_sentence(run.err), run
 
 
 def test_an_outage(tmp_path):

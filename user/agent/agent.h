@@ -30,6 +30,8 @@ struct agent_push_options {
 	struct push_options common;                 /* of each receiver; url is not read, spool has a folder for each */
 	struct push_label labels[AGENT_LABELS_MAX]; /* of all profiles */
 	size_t nr_labels;
+	double hosts_share;  /* of the hosts of a fleet that send on a day; 0: all do */
+	uint32_t top_stacks; /* of each service that are sent, the rest in one row; 0: all */
 };
 
 struct agent_options {
@@ -65,6 +67,8 @@ struct agent_metrics {
 		struct push_counts counts; /* of requests, dropped ones by cause */
 		uint64_t unmade;           /* values of samples for which no request could be made */
 	} push[AGENT_RECEIVERS];
+	uint64_t unsent; /* epochs that were not sent, as this host was not chosen on their day */
+	bool sends;      /* the host is chosen for the day of the last epoch */
 	struct serve_counts serve;
 };
 

@@ -40,6 +40,7 @@ struct agent {
 		struct push_counts told; /* what was said of its counts */
 		uint64_t unmade;         /* as in struct agent_push_metrics */
 	} receivers[AGENT_RECEIVERS];
+	uint64_t chosen_day; /* 1 + days since 1970 for which it was said whether the host sends; 0: none */
 	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
 	/* serve.c */
 	struct serve *server;
@@ -80,6 +81,9 @@ void agent_drop_pulled(struct agent *a);
 
 /* metrics.c: writes the metrics as Prometheus reads them. Returns as serve_metrics_write(). */
 int agent_write_metrics(const struct agent *a, FILE *out);
+
+/* share.c: returns whether the host is among a share of all on the day, in UTC, of a time in ns since 1970. */
+bool agent_host_is_chosen(double share, const char *host, uint64_t ns);
 
 /* services.c */
 

@@ -140,6 +140,16 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 	}
 }
 
+static void add_share(struct rows *rows, const struct agent *a, const struct agent_metrics *m)
+{
+	if (!a->options.push.hosts_share)
+		return;
+	add_plain(rows, "pybpf_host_sends", SERVE_GAUGE, m->sends,
+		  "1 if --hosts-share has chosen this host for the day of the last epoch.");
+	add_plain(rows, "pybpf_epochs_unsent_total", SERVE_COUNTER, (double)m->unsent,
+		  "Epochs that were not sent, as --hosts-share had not chosen this host.");
+}
+
 static void add_server(struct rows *rows, const struct serve_counts *c)
 {
 	static const char name[] = "pybpf_http_requests_total", help[] = "Requests by HTTP, by what became of them.";
@@ -168,6 +178,7 @@ int agent_write_metrics(const struct agent *a, FILE *out)
 	if (a->options.dir)
 		add_files(&rows, &m.files);
 	add_push(&rows, a, &m);
+	add_share(&rows, a, &m);
 	add_server(&rows, &m.serve);
 	return serve_metrics_write(rows.items, rows.count, out);
 }

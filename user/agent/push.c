@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "output/file/place.h"
+#include "profile/largest.h"
 
 /*
  * The CPU time that making an epoch's requests may take, of its length, and at least: samples wait in the kernel
@@ -20,6 +21,7 @@
  */
 #define BUDGET_SHARE   0.02
 #define BUDGET_LEAST_S 0.25
+#define NS_PER_DAY     UINT64_C(86400000000000)
 /* How long the end waits until all is sent: what is left then is lost, or is in the spool. */
 #define END_S       10.0
 #define END_SPOOL_S 2.0
@@ -237,7 +239,24 @@ static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 	return look_at(a, i);
 }
 
-static int take(struct agent *a, const struct agent_epoch *epoch)
+/* Says once a day whether this host sends, if only some do. Returns whether it does. */
+static bool is_chosen(struct agent *a, const struct agent_epoch *epoch)
+{
+	const double share = a->options.push.hosts_share;
+	const char *host = profile_find_fact(epoch->profile, PROFILE_FACT_HOST);
+	const bool chosen = !share || agent_host_is_chosen(share, host ?: "", epoch->begin_ns);
+	const uint64_t day = 1 + epoch->begin_ns / NS_PER_DAY;
+
+	if (share && a->chosen_day != day)
+		log_warn("--hosts-share %g: today (UTC) this host %s", share,
+			 chosen ? "sends its profiles" : "sends none; other hosts do");
+	a->chosen_day = day;
+	a->metrics.sends = chosen;
+	a->metrics.unsent += !chosen;
+	return chosen;
+}
+
+static int send_to_each(struct agent *a, const struct agent_epoch *epoch)
 {
 	int err = 0;
 
@@ -245,6 +264,35 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 		if (a->receivers[i].push && take_one(a, i, epoch))
 			err = -EPIPE;
 	}
+	return err;
+}
+
+/* Says what became of earlier epochs. */
+static int look_at_each(struct agent *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		if (a->receivers[i].push && look_at(a, i))
+			err = -EPIPE;
+	}
+	return err;
+}
+
+static int take(struct agent *a, const struct agent_epoch *epoch)
+{
+	struct agent_epoch sent = *epoch;
+	struct profile *largest = NULL;
+	int err;
+
+	if (!is_chosen(a, epoch))
+		return look_at_each(a);
+	if (a->options.push.top_stacks)
+		largest = profile_keep_largest(epoch->profile, a->options.push.top_stacks);
+	/* Without memory for it all stacks are sent. */
+	sent.profile = largest ?: epoch->profile;
+	err = send_to_each(a, &sent);
+	profile_free(largest);
 	return err;
 }
 

@@ -87,6 +87,26 @@ static int take_spool_size(const struct cli_option *option, const char *value, v
 	return cli_agent_option_size(option, value, SPOOL_LEAST, SPOOL_MOST, &o->common.spool_max);
 }
 
+static int take_share(const struct cli_option *option, const char *value, void *target)
+{
+	struct agent_push_options *o = target;
+
+	if (!cli_number(value, 0, 1, &o->hosts_share) && o->hosts_share > 0)
+		return 0;
+	return cli_usage("%s %s: not a share of hosts; it takes a number up to 1, such as 0.1 for every tenth",
+			 cli_option_spelling(option), value);
+}
+
+static int take_top_stacks(const struct cli_option *option, const char *value, void *target)
+{
+	struct agent_push_options *o = target;
+	uint64_t most = 0;
+	int code = cli_option_whole(option, value, 1, UINT32_MAX, &most);
+
+	o->top_stacks = (uint32_t)most;
+	return code;
+}
+
 const struct cli_option cli_agent_push_options[] = {
 	{"otlp", 0, "URL",
 	 "send each epoch to an OpenTelemetry Collector, such as http://localhost:4318; a URL without a path "
@@ -101,6 +121,13 @@ const struct cli_option cli_agent_push_options[] = {
 	{"label", 0, "NAME=VALUE",
 	 "with --otlp, an attribute of each resource; with --pyroscope, a label of each profile; may be repeated",
 	 .take = take_label},
+	{"hosts-share", 0, "SHARE",
+	 "send on some days only: this share of the hosts, such as 0.1, sends on a day (UTC), chosen by their names; "
+	 "files and requests by HTTP stay",
+	 .take = take_share},
+	{"top-stacks", 0, "N",
+	 "send the N largest stacks of each service, and the sum of its others as one row, [other stacks]",
+	 .take = take_top_stacks},
 	{"http-headers", 0, "FILE", "headers to send, a line NAME: VALUE each; a file that only its owner may use",
 	 .take = cli_take_text, .offset = offsetof(struct agent_push_options, common.headers)},
 	{"http-token", 0, "FILE", "a bearer token to send (Authorization); a file that only its owner may use",
@@ -161,8 +188,9 @@ int cli_agent_push_check(const struct agent_push_options *options)
 	if (cli_agent_has_receiver(options))
 		return check_hosts(options);
 	if (common->headers || common->token || common->ca || common->certificate || common->key || common->spool ||
-	    common->spool_max || options->nr_labels)
-		return cli_usage("--label, --spool and --http-... are for --otlp, --pyroscope or --pprof; give one of "
+	    common->spool_max || options->nr_labels || options->hosts_share || options->top_stacks)
+		return cli_usage("--label, --hosts-share, --top-stacks, --spool and --http-... are for --otlp, "
+				 "--pyroscope or --pprof; give one of "
 				 "these, too");
 	return 0;
 }

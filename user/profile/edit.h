@@ -13,6 +13,8 @@
 
 /* The most regular expressions in focus: each has a bit. */
 #define PROFILE_EDIT_FOCUS_MAX 64
+/* The note in place of stacks that are added up. */
+#define PROFILE_OTHER_STACKS "[other stacks]"
 
 struct profile_edit_texts {
 	const char **items; /* not owned */
@@ -29,6 +31,9 @@ struct profile_edit_pids {
  * item of each list that is not empty, all items of focus, and none of ignore. Free it with profile_edit_free.
  */
 struct profile_edit {
+	const bool *others;                   /* by samples' index in the other profile: true: its stack becomes
+						 PROFILE_OTHER_STACKS, of its state, and its process one without PID;
+						 NULL: of none */
 	const bool *processes;                /* by their index in the other profile: true: they pass; NULL: all do */
 	struct profile_edit_pids pids;        /* in the host's PID namespace */
 	struct profile_edit_texts threads;    /* TIDs, or globs of thread names */

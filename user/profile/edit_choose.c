@@ -96,6 +96,11 @@ static bool stack_passes(const struct edit *e, uint32_t stack)
 	return match->focus == all && !match->ignore && (match->under || !e->edit->under);
 }
 
+bool edit_is_other(const struct edit *e, size_t sample)
+{
+	return e->edit->others && e->edit->others[sample];
+}
+
 bool edit_is_folded(const struct edit *e, uint32_t stack)
 {
 	return e->idle && e->idle[stack];
@@ -122,6 +127,8 @@ void edit_choose_samples(struct edit *e, bool *passes, uint64_t *left_out)
 			*left_out += stack == PROFILE_ROOT ? 0 : samples[i].value;
 			continue;
 		}
+		if (edit_is_other(e, i))
+			continue;
 		while (stack != PROFILE_ROOT && !e->wanted[stack] && !edit_is_folded(e, samples[i].stack)) {
 			e->wanted[stack] = true;
 			stack = edit_is_first(e, stack) ? PROFILE_ROOT : profile_stack_at(e->from, stack)->parent;

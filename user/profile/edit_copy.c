@@ -219,6 +219,24 @@ static uint32_t copied_stack(struct edit *e, uint32_t stack)
 	return note == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(e->to, PROFILE_ROOT, note);
 }
 
+/* Adds the stack and the process of a sample that is added up with others. */
+static void copy_other(struct edit *e, const struct profile_sample *sample, uint32_t *stack, uint32_t *process)
+{
+	const uint32_t state = profile_state_of(e->from, sample->stack);
+	struct profile_process_info info = {.pid = 0};
+	struct names names;
+	uint32_t note;
+
+	note = state ? profile_add_wait(e->to, profile_string(e->from, state), PROFILE_OTHER_STACKS, 0)
+		     : profile_add_frame(e->to, PROFILE_NOTE, PROFILE_OTHER_STACKS, "", PROFILE_NO_LINE,
+					 PROFILE_NO_LINE);
+	*stack = note == PROFILE_NONE ? PROFILE_NONE : profile_add_stack(e->to, PROFILE_ROOT, note);
+	*process = name_process(e, profile_process_at(e->from, sample->process), &info, &names)
+			   ? profile_add_process(e->to, &info)
+			   : PROFILE_NONE;
+	free_names(&names);
+}
+
 int edit_copy_samples(struct edit *e, const bool *passes)
 {
 	size_t count;
@@ -229,9 +247,13 @@ int edit_copy_samples(struct edit *e, const bool *passes)
 
 		if (!passes[i])
 			continue;
-		stack = copied_stack(e, samples[i].stack);
-		process = copy_process(e, samples[i].process);
-		if (process != PROFILE_NONE && samples[i].thread != PROFILE_NONE) {
+		if (edit_is_other(e, i)) {
+			copy_other(e, &samples[i], &stack, &process);
+		} else {
+			stack = copied_stack(e, samples[i].stack);
+			process = copy_process(e, samples[i].process);
+		}
+		if (process != PROFILE_NONE && samples[i].thread != PROFILE_NONE && !edit_is_other(e, i)) {
 			thread = copy_thread(e, samples[i].thread, process);
 			if (thread == PROFILE_NONE)
 				return -ENOMEM;

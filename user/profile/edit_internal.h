@@ -48,6 +48,8 @@ struct edit {
 
 /* edit_choose.c */
 
+/* Returns whether the sample's stack is added up with others. */
+bool edit_is_other(const struct edit *e, size_t sample);
 /* Returns whether the stack waits for work and is folded into one row. */
 bool edit_is_folded(const struct edit *e, uint32_t stack);
 /* Returns whether the stack's leaf is the outermost frame after the frames below `under` were cut off. */

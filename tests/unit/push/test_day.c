@@ -36,7 +36,7 @@ struct weather {
 	} answer;
 };
 
-/* Of the test and the process of each part of the day. */
+/* Shared by the test and the process of each part of the day. */
 static struct day {
 	double now;
 	uint64_t submitted, samples; /* bodies so far, and the samples in them */
@@ -45,7 +45,7 @@ static struct day {
 	struct push_shared shared;
 } * day;
 
-/* Of the process. */
+/* The process has its own. */
 static struct played {
 	const struct weather *weather;
 	struct push_process process;
