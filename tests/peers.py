@@ -26,6 +26,7 @@ READERS = (
 )
 FLAME_GRAPH = "passagemath-gap==10.8.13"  # in it, Brendan Gregg's FlameGraph of November 2023
 INSTALLERS = ("auditwheel==6.8.2", "uv==0.13.9")
+DATABASES = ("duckdb==2.0.1",)
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -68,6 +69,12 @@ def environment():
 def services():
     """The venv of web servers that are profiled: no samplers, but installed in the same way."""
     return virtual_environment("services", SERVICES)
+
+
+@functools.lru_cache(maxsize=None)
+def databases():
+    """The venv of DuckDB, which reads rows."""
+    return virtual_environment("duckdb", DATABASES)
 
 
 @functools.lru_cache(maxsize=None)

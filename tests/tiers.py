@@ -66,6 +66,12 @@ THOROUGH = {
     # The whole of something, of which others show a part.
     "test_bench": None,
     "test_dist": None,
+    "test_databases::test_functions_of_a_service_over_a_day": None,
+    "test_databases::test_parquet": None,
+    "test_databases::test_the_share_of_each_service_by_hour": None,
+    "test_databases::test_threads_of_a_container": None,
+    "test_databases::test_two_versions_of_a_service": None,
+    "test_databases::test_what_a_service_waits_for": None,
     "test_docker_podman": None,
     "test_readers_desktop": None,
     "test_readers_firefox": None,

@@ -114,14 +114,14 @@ def rows_of_epochs(folder):
     rows = [json.loads(line) for line in run.out.splitlines()]
     heads = [row for row in rows if row["type"] == "profile"]
     begins = sorted(span(name)[0] for name in epochs(folder))
-    assert sorted(harness.utc_ms(row["begin"]) for row in heads) == begins
+    assert sorted(harness.utc_ms(row["begin_utc"]) for row in heads) == begins
     for name in epochs(folder):
-        mine = [row for row in rows if harness.utc_ms(row["begin"]) == span(name)[0]]
+        mine = [row for row in rows if harness.utc_ms(row["begin_utc"]) == span(name)[0]]
         samples = [row for row in mine if row["type"] == "sample"]
         one = as_json(folder / name)
         assert values({"samples": samples}) == values(one)
         assert sum(row["time_ns"] for row in samples) == values(one) * one["measure"]["period_ns"]
-        assert all(abs(harness.utc_ms(row["end"]) - span(name)[1]) <= 1 for row in mine)
+        assert all(abs(harness.utc_ms(row["end_utc"]) - span(name)[1]) <= 1 for row in mine)
         assert [row["account"] for row in mine if row["type"] == "profile"] == [one["account"]]
     assert {row["process"]["service"] for row in rows if row["type"] == "sample"} == {"shop"}
     assert {row["process"]["version"] for row in rows if row["type"] == "sample"} == {"1.4+2"}

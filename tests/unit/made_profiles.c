@@ -2,8 +2,11 @@
 /*
  * made-profiles FOLDER: saves hostile.pybpf, empty.pybpf and recursive.pybpf there, from which `pybpf report` makes
  * every format for the real readers; long.pybpf, which is small but for a few texts, of which each takes memory
- * more than once; and compiled.pybpf and lines.pybpf, whose sums are known.
+ * more than once; compiled.pybpf and lines.pybpf, whose sums are known; and a folder of epochs, epochs/.
  */
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "output/file/file.h"
 #include "profile/mappings.h"
 #include "profiles_hostile.h"
@@ -124,6 +127,50 @@ static struct profile *lined_profile(void)
 	return p;
 }
 
+/* Time of threads of a service with two containers, and of another one, in an hour; its version is the minor one. */
+static struct profile *epoch(unsigned hour, unsigned version)
+{
+	struct profile *p = new_profile();
+	const struct profile_process_info infos[] = {
+		{.pid = 40, .name = "web", .container = "front-1", .service = "shop"},
+		{.pid = 41, .name = "job", .container = "back-1", .service = "shop"},
+		{.pid = 50, .name = "python3", .service = "search"},
+	};
+	const uint32_t network = profile_add_wait(p, "network", "[network: tcp 10.0.0.7:5432]", 0);
+	const uint64_t start_ns = (UINT64_C(1795564800) + hour * UINT64_C(3600)) * 1000000000;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)start_ns);
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"wall", PROFILE_UNIT_TIME, 0}), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "node-3"), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, text), 0);
+	assert_int_equal(profile_set_fact(p, PROFILE_FACT_DURATION, "60.000"), 0);
+	snprintf(text, sizeof(text), "container.id=4f79\nservice.version=1.%u\n", version);
+	for (unsigned i = 0; i < 3; i++) {
+		struct profile_process_info info = infos[i];
+		uint32_t owner, main = on(p, PROFILE_ROOT, "main", "shop/main.py", 9), thread;
+
+		info.attributes = i < 2 ? text : NULL;
+		owner = profile_add_process(p, &info);
+		thread = profile_add_thread(p, owner, info.pid, "MainThread");
+		for (unsigned f = 0; f < 6; f++) {
+			char name[16];
+			uint32_t stack;
+
+			snprintf(name, sizeof(name), "step_%u", f);
+			stack = on(p, on(p, main, name, "shop/steps.py", 10 * (int)f), "again", "shop/main.py", 20);
+			/* A function that calls itself counts once. */
+			stack = on(p, stack, name, "shop/steps.py", 5);
+			assert_int_equal(profile_add_time(p, stack, owner, thread, 1000 * (f + version + hour), 3), 0);
+			stack = profile_add_stack(p, stack, network);
+			assert_int_equal(profile_add_time(p, stack, owner, thread, 777 * (f * f + i), f + 1), 0);
+		}
+		thread = profile_add_thread(p, owner, info.pid + 100, "worker");
+		assert_int_equal(profile_add_time(p, main, owner, thread, 5000 + 100 * i, 1), 0);
+	}
+	return p;
+}
+
 static int save(struct profile *p, const char *folder, const char *name)
 {
 	struct output_file file;
@@ -144,6 +191,24 @@ static int save(struct profile *p, const char *folder, const char *name)
 	return err;
 }
 
+/* Epochs of one day, and one of the day before, of which the last two have a new version of the service. */
+static int save_epochs(const char *folder)
+{
+	static const unsigned hours[] = {9, 33, 34, 34, 35};
+	char path[3000], name[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "%s/epochs", folder);
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	for (unsigned i = 0; i < 5 && !err; i++) {
+		snprintf(name, sizeof(name), "202611%uT%02u0000.000Z-60000ms-%08u", hours[i] < 24 ? 25 : 26,
+			 hours[i] % 24, i + 1);
+		err = save(epoch(hours[i], i < 3 ? 4 : 5), path, name);
+	}
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -153,5 +218,5 @@ int main(int argc, char **argv)
 	return save(hostile_profile(), argv[1], "hostile") || save(new_profile(), argv[1], "empty") ||
 	       save(recursive_profile(), argv[1], "recursive") || save(long_profile(), argv[1], "long") ||
 	       save(forging_profile(), argv[1], "forging") || save(compiled_profile(), argv[1], "compiled") ||
-	       save(lined_profile(), argv[1], "lines");
+	       save(lined_profile(), argv[1], "lines") || save_epochs(argv[1]);
 }

@@ -177,8 +177,8 @@ static void test_document(void **unused)
 /* Any line has its profile's time, in UTC. */
 static void assert_span(json_t *line)
 {
-	assert_text(line, "begin", "2026-11-27T05:02:00.123Z");
-	assert_text(line, "end", "2026-11-27T05:03:01.373Z");
+	assert_text(line, "begin_utc", "2026-11-27T05:02:00.123Z");
+	assert_text(line, "end_utc", "2026-11-27T05:03:01.373Z");
 }
 
 static void test_lines(void **unused)
@@ -194,7 +194,7 @@ static void test_lines(void **unused)
 	assert_text(sample, "type", "sample");
 	assert_span(sample);
 	assert_text(sample, "host", "here");
-	assert_text(sample, "measure", "samples");
+	assert_text(sample, "measured", "samples");
 	assert_text(sample, "state", NULL);
 	assert_number(sample, "value", 3);
 	assert_number(sample, "time_ns", 30303030);
@@ -240,8 +240,8 @@ static void test_lines_of_waits(void **unused)
 	assert_number(json_array_get(all, 1), "time_ns", 2500000);
 	assert_text(json_array_get(all, 2), "state", NULL);
 	assert_number(json_array_get(all, 2), "time_ns", 1000);
-	assert_text(json_array_get(all, 2), "begin", NULL);
-	assert_text(json_array_get(all, 2), "end", NULL);
+	assert_text(json_array_get(all, 2), "begin_utc", NULL);
+	assert_text(json_array_get(all, 2), "end_utc", NULL);
 	assert_text(json_array_get(all, 2), "host", NULL);
 	json_decref(all);
 	profile_free(p);

@@ -33,16 +33,16 @@
  *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
  *	            the value of a wait is its length in microseconds
  *
- * The first line of jsonl is {"type": "profile", "begin", "end", "format", "version", "measure", "facts", "account"}.
- * Each other line is a sample, complete without the other lines, as a row of a table:
+ * The first line of jsonl is {"type": "profile", "begin_utc", "end_utc", "format", "version", "measure", "facts",
+ * "account"}. Each other line is a sample, complete without the other lines, as a row of a table:
  *
  *	{"type": "sample",
- *	"begin", "end": of the profile, such as "2026-11-27T05:02:00.123Z", or null; with "host", its machine or null,
- *	they tell the samples of several profiles apart, which follow each other, each with its first line,
+ *	"begin_utc", "end_utc": of the profile, such as "2026-11-27T05:02:00.123Z", or null; with "host", its machine or
+ *	null, they tell the samples of several profiles apart, which follow each other, each with its first line,
  *	"process": {...}, "thread": {"tid", "name"} or null,
  *	"state": of the thread, such as "network", or null: it runs,
  *	"stack": [frame, ...] root first,
- *	"measure": the name of what values count, "value", "count": as above,
+ *	"measured": what values count, "value", "count": as above,
  *	"time_ns": nanoseconds that the value stands for, or null where it stands for none,
  *	"events": [[nanoseconds, value]], only where times were kept}
  *
@@ -419,8 +419,8 @@ static void describe_lines(struct writer *w)
 
 static void write_span(struct writer *w)
 {
-	write_string_or_null(&w->json, "begin", w->begin);
-	write_string_or_null(&w->json, "end", w->end);
+	write_string_or_null(&w->json, "begin_utc", w->begin);
+	write_string_or_null(&w->json, "end_utc", w->end);
 }
 
 static void write_time_ns(struct writer *w, uint64_t value)
@@ -451,7 +451,7 @@ static int write_sample(struct writer *w, const struct by_sample *by, size_t ind
 	write_string_or_null(&w->json, "state",
 			     profile_string(w->profile, profile_state_of(w->profile, sample->stack)));
 	err = write_stack(w, sample->stack, path);
-	json_string(&w->json, "measure", w->measure.name);
+	json_string(&w->json, "measured", w->measure.name);
 	write_value(w, sample);
 	write_time_ns(w, sample->value);
 	write_own_events(w, by, index);
