@@ -12,6 +12,7 @@ import formats
 import harness
 import receiver
 from receiver import Answer, receiving
+from test_agent_push import of, pprof_total
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -116,3 +117,20 @@ def test_bad_input(saved, options, says, tmp_path):
     done = harness.pybpf("report", saved, "-q", *options, cwd=tmp_path)
     assert done.code != 0 and says in harness.one_sentence(done.err)
     assert not Path(tmp_path, "x.otlp").exists()
+
+
+def test_push_v1(saved):
+    """A URL of Pyroscope's push.v1 gets its request: one series with labels, and the pprof that a file would have."""
+    with receiving() as it:
+        url = it.url.rsplit("/v1", 1)[0] + "/push.v1.PusherService/Push"
+        assert send(saved, url, "-f", "pprof") == ""
+    (request,) = it.requests
+    assert request.path == "/push.v1.PusherService/Push" and request.headers["Content-Type"] == "application/proto"
+    (series,) = of(request.body, 1)
+    labels = {next(of(one, 1)).decode(): next(of(one, 2)).decode() for one in of(series, 1)}
+    assert labels == {"__name__": "process_cpu", "service_name": "python3"}
+    (pprof,) = of(series, 2, 1)
+    written = formats.report(saved, ".pb.gz").read_bytes()
+    assert pprof_total(pprof) == pprof_total(written) > 0 and gzip.decompress(pprof) == gzip.decompress(written)
+    (number,) = of(series, 2, 2)
+    assert re.fullmatch(rb"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", number)

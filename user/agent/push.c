@@ -142,10 +142,12 @@ static int send_service(void *arg, const struct agent_service *service)
 	memcpy(labels, a->pyroscope_labels, count * sizeof(*labels));
 	if (*service->container)
 		labels[count++] = (struct push_label){"container", service->container};
-	return push_profile(
-		a->receivers[s->receiver].push, service->profile,
-		&(struct push_profile){
-			.protocol = PUSH_PYROSCOPE, .service = service->name, .labels = labels, .nr_labels = count});
+	return push_profile(a->receivers[s->receiver].push, service->profile,
+			    &(struct push_profile){.protocol = PUSH_PYROSCOPE,
+						   .v1 = push_is_v1(a->options.push.urls[s->receiver]),
+						   .service = service->name,
+						   .labels = labels,
+						   .nr_labels = count});
 }
 
 static bool has_time(void *arg)

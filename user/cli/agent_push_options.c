@@ -114,7 +114,7 @@ const struct cli_option cli_agent_push_options[] = {
 	 .take = take_url, .offset = offsetof(struct agent_push_options, urls[PUSH_OTLP])},
 	{"pyroscope", 0, "URL",
 	 "send each epoch to Pyroscope, such as http://localhost:4040, a profile for each service and container; a URL "
-	 "without a path gets /ingest",
+	 "without a path gets /ingest; /push.v1.PusherService/Push is another one that it takes",
 	 .take = take_url, .offset = offsetof(struct agent_push_options, urls[PUSH_PYROSCOPE])},
 	{"pprof", 0, "URL", "send each epoch to a URL as one body in pprof's format", .take = take_url,
 	 .offset = offsetof(struct agent_push_options, urls[PUSH_PPROF])},

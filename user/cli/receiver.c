@@ -64,7 +64,13 @@ int cli_receiver_choose(struct cli_receiver *receiver, const char *url, const st
 	memcpy(receiver->url, url, length + 1);
 	if (otlp && bare)
 		memcpy(receiver->url + (path - url), OTLP_PATH, sizeof(OTLP_PATH));
-	receiver->how.protocol = otlp ? PUSH_OTLP : ends_in(path, "/ingest") ? PUSH_PYROSCOPE : PUSH_PPROF;
+	receiver->how.v1 = push_is_v1(url);
+	if (otlp)
+		receiver->how.protocol = PUSH_OTLP;
+	else if (receiver->how.v1 || ends_in(path, "/ingest"))
+		receiver->how.protocol = PUSH_PYROSCOPE;
+	else
+		receiver->how.protocol = PUSH_PPROF;
 	receiver->options.url = receiver->url;
 	receiver->options.retry_s = RETRY_S;
 	return 0;

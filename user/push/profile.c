@@ -11,6 +11,7 @@
 
 #include "base/text_stream.h"
 #include "output/output.h"
+#include "push/push_v1.h"
 
 #define PPROF_CONTENT_TYPE "application/octet-stream"
 
@@ -126,7 +127,41 @@ int push_pyroscope_query(const struct profile *p, const struct push_profile *how
 	return query.full ? -E2BIG : 0;
 }
 
-static int push_pprof(struct push *push, const struct profile *p, const char *suffix)
+bool push_is_v1(const char *url)
+{
+	const size_t size = strcspn(url, "?"), path = sizeof(PUSH_V1_PATH) - 1;
+
+	return size > path && !memcmp(url + size - path, PUSH_V1_PATH, path);
+}
+
+/* Pushes pprof as a request of push.v1, which has the time from pprof itself. */
+static int push_v1(struct push *push, const struct profile *p, const struct push_profile *how, const void *pprof,
+		   size_t size)
+{
+	const struct profile_measure measure = profile_get_measure(p);
+	const struct push_v1 from = {
+		/* As Pyroscope calls the CPU profiles of all languages. */
+		.name = measure.period_ns ? "process_cpu" : measure.name,
+		.service = how->service ?: only_service(p) ?: "pybpf",
+		.host = profile_find_fact(p, PROFILE_FACT_HOST) ?: "",
+		.labels = how->labels,
+		.nr_labels = how->nr_labels,
+		.pprof = pprof,
+		.pprof_size = size,
+	};
+	struct proto_bytes body = proto_bytes();
+	int err = push_v1_make(&from, &body);
+
+	err = err
+		      ?: push_send(push, &(struct push_request){.suffix = "",
+								.content_type = PUSH_V1_CONTENT_TYPE,
+								.body = body.bytes,
+								.size = body.size});
+	proto_bytes_free(&body);
+	return err;
+}
+
+static int push_pprof(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix)
 {
 	char *body;
 	size_t size = 0;
@@ -136,11 +171,13 @@ static int push_pprof(struct push *push, const struct profile *p, const char *su
 	if (out && fclose(out))
 		err = -ENOMEM;
 	/* It is compressed already, as the format asks for. */
-	err = err
-		      ?: push_send(push, &(struct push_request){.suffix = suffix,
-								.content_type = PPROF_CONTENT_TYPE,
-								.body = body,
-								.size = size});
+	if (!err && how->v1)
+		err = push_v1(push, p, how, body, size);
+	else if (!err)
+		err = push_send(push, &(struct push_request){.suffix = suffix,
+							     .content_type = PPROF_CONTENT_TYPE,
+							     .body = body,
+							     .size = size});
 	free(body);
 	return err;
 }
@@ -169,11 +206,11 @@ int push_profile(struct push *push, const struct profile *p, const struct push_p
 		return 0;
 	if (how->protocol == PUSH_OTLP)
 		return push_otlp(push, p, how);
-	if (how->protocol == PUSH_PYROSCOPE)
+	if (how->protocol == PUSH_PYROSCOPE && !how->v1)
 		err = push_pyroscope_query(p, how, query, sizeof(query));
 	if (!err && !has_time(how))
 		err = -ETIME;
-	err = err ?: push_pprof(push, p, query);
+	err = err ?: push_pprof(push, p, how, query);
 	if (how->left)
 		*how->left = err ? total : 0;
 	return err;

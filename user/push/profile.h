@@ -21,6 +21,8 @@ struct push_profile {
 	/* PUSH_OTLP: as in struct otlp_options. */
 	void (*describe)(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource);
 	void *describe_arg;
+	/* PUSH_PYROSCOPE: by push.v1, whose URL push_is_v1() knows, in place of /ingest. */
+	bool v1;
 	/* PUSH_PYROSCOPE: the service's name; NULL: the container's or program's, if there is only one, else "pybpf".
 	 */
 	const char *service;
@@ -34,6 +36,9 @@ struct push_profile {
 
 /* Pushes the profile. One without samples is not sent. Returns 0, -ENOMEM, -ETIME, or what push_send() returned. */
 int push_profile(struct push *push, const struct profile *p, const struct push_profile *how);
+
+/* Returns whether the URL is that of Pyroscope's push.v1. */
+bool push_is_v1(const char *url);
 
 /*
  * Writes Pyroscope's query, "?name=SERVICE{KEY=VALUE}&from=...", encoded, to text. In names and values, characters that

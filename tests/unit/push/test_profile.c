@@ -5,6 +5,8 @@
 #include "profiles.h"
 #include "push/internal.h"
 #include "push/profile.h"
+#include "push/push_v1.h"
+#include "push/push_v1.pb-c.h"
 
 static const char *query_of(const struct profile *p, const struct push_profile *how)
 {
@@ -33,6 +35,42 @@ static void test_query(void **unused)
 	process(p, 3, "job");
 	assert_memory_equal(query_of(p, &(struct push_profile){.service = NULL}), "?name=pybpf%7B", 14);
 	profile_free(p);
+}
+
+/* Pyroscope refuses a label's name that occurs twice: the first one stays. Texts are UTF-8. */
+static void test_push_v1(void **unused)
+{
+	const struct push_label labels[] = {{"team", "w\xff"}, {"host", "other"}, {"none", ""}};
+	struct proto_bytes body = proto_bytes();
+	PushV1__Request *got;
+	const PushV1__Series *series;
+
+	(void)unused;
+	assert_int_equal(push_v1_make(&(struct push_v1){.name = "process_cpu",
+							.service = "shop",
+							.host = "node-3",
+							.labels = labels,
+							.nr_labels = 3,
+							.pprof = "bytes",
+							.pprof_size = 5},
+				      &body),
+			 0);
+	got = push_v1__request__unpack(NULL, body.size, body.bytes);
+	assert_non_null(got);
+	assert_int_equal(got->n_series, 1);
+	series = got->series[0];
+	assert_int_equal(series->n_labels, 4);
+	assert_string_equal(series->labels[0]->value, "process_cpu");
+	assert_string_equal(series->labels[1]->value, "shop");
+	assert_string_equal(series->labels[2]->value, "node-3");
+	assert_string_equal(series->labels[3]->value, "w\\xff");
+	assert_int_equal(series->samples[0]->raw_profile.len, 5);
+	assert_int_equal(strlen(series->samples[0]->id), 36);
+	push_v1__request__free_unpacked(got, NULL);
+	proto_bytes_free(&body);
+	assert_true(push_is_v1("http://x:4040/push.v1.PusherService/Push"));
+	assert_true(push_is_v1("http://x/prefix/push.v1.PusherService/Push?a=/b"));
+	assert_false(push_is_v1("http://x/ingest?of=/push.v1.PusherService/Push"));
 }
 
 /* A name that does not fit is refused, and nothing is written behind the room. */
@@ -108,10 +146,8 @@ static void test_verdicts(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_query),
-		cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_query), cmocka_unit_test(test_push_v1),  cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_waits), cmocka_unit_test(test_verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
