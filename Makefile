@@ -96,7 +96,7 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fn
 SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # All but the program's start is a library, of which tests link what they use.
-LIB_SRC := $(filter-out user/push/no_curl.c user/serve/no_microhttpd.c,$(wildcard user/*/*.c user/*/*/*.c))
+LIB_SRC := $(filter-out user/network/no_curl.c user/serve/no_microhttpd.c,$(wildcard user/*/*.c user/*/*/*.c))
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -119,7 +119,7 @@ $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/lib
 
 # An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the
 # end, for what libdw.a may lack (user/symbols/elfutils_tree.c).
-$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/user/push/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
+$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/user/network/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
 	$(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(BUILD)/libuser.a
 

@@ -3,32 +3,11 @@
 #ifndef PUSH_INTERNAL_H
 #define PUSH_INTERNAL_H
 
-#include <curl/curl.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "network/curl.h"
 #include "push/push.h"
-
-/* The names of functions are libcurl's. Typed by its header, and found in the library when the process begins. */
-struct push_curl {
-	__typeof__(&curl_global_init) global_init;
-	__typeof__(&curl_easy_init) easy_init;
-	__typeof__(&curl_easy_reset) easy_reset;
-	__typeof__(&curl_easy_setopt) easy_setopt;
-	__typeof__(&curl_easy_getinfo) easy_getinfo;
-	__typeof__(&curl_easy_strerror) easy_strerror;
-	__typeof__(&curl_slist_append) slist_append;
-	__typeof__(&curl_slist_free_all) slist_free_all;
-	__typeof__(&curl_multi_init) multi_init;
-	__typeof__(&curl_multi_add_handle) multi_add_handle;
-	__typeof__(&curl_multi_remove_handle) multi_remove_handle;
-	__typeof__(&curl_multi_perform) multi_perform;
-	__typeof__(&curl_multi_info_read) multi_info_read;
-	__typeof__(&curl_multi_poll) multi_poll;
-};
-
-/* Loads libcurl. Returns 0, or -ENOSYS with a sentence in *error. */
-int push_curl_load(struct push_curl *curl, struct error *error);
 
 /* What the files of the options hold, read before rights are given up. */
 struct push_secrets {
@@ -165,7 +144,7 @@ struct push_process {
 	struct push_shared *shared;
 	struct push_spool spool;
 	struct push_secrets secrets;
-	struct push_curl curl;
+	struct network_curl curl;
 	const char *url;
 	uint64_t queue_max;
 	double retry_s, timeout_s;

@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Becomes a process without rights, and forks the one that sends: once more if that one crashes. */
-#include <errno.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "child/child.h"
+#include "network/network.h"
 #include "push/internal.h"
 #include "rights/rights.h"
 
-/* Keeps stderr, for messages, the socket and the spool's files. Returns 0 or negative errno. */
-static int keep_descriptors(const struct push_process *process)
+/* Keeps the socket and the spool's files. Returns 0, or negative errno with a sentence in *error. */
+static int begin(struct push_process *process, struct error *error)
 {
-	int kept[PUSH_SPOOL_SEGMENTS + 1] = {process->socket};
+	int kept[PUSH_SPOOL_SEGMENTS + 1] = {process->socket}, err;
 	size_t count = 1;
 
 	for (size_t i = 0; i < PUSH_SPOOL_SEGMENTS; i++) {
 		if (process->spool.files[i] >= 0)
 			kept[count++] = process->spool.files[i];
 	}
-	return child_let_go(STDOUT_FILENO, kept, count);
-}
-
-static int begin(struct push_process *process, struct error *error)
-{
-	int err = keep_descriptors(process);
-
-	if (err)
-		return error_set(error, err, "cannot prepare the process that sends: %s", strerror(-err));
-	/* A core file would hold the token. */
-	child_limit(RLIMIT_CORE, 0);
-	err = rights_become_nobody(error);
-	err = err ?: push_curl_load(&process->curl, error);
-	if (!err && process->curl.global_init(CURL_GLOBAL_DEFAULT))
-		err = error_set(error, -EIO, "cannot prepare libcurl: curl_global_init() failed");
+	err = network_begin(kept, count, &process->curl, error);
 	return err ?: rights_drop(&(struct rights_wanted){.level = RIGHTS_NETWORK_KEEPER}, error);
 }
 
@@ -68,7 +52,6 @@ void push_keep(int socket, void *state)
 
 	process->socket = socket;
 	prctl(PR_SET_NAME, "pybpf-pusher");
-	child_block_signals();
 	begin(process, &error);
 	if (child_say_begun(socket, &error))
 		child_keep(&worker, process);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "child/child.h"
 #include "child/message.h"
+#include "network/network.h"
 #include "push/internal.h"
 
 /* Seconds beyond its deadline for which the process is waited for. */
@@ -30,32 +30,10 @@ struct push {
 	uint64_t submitted, dropped[PUSH_CAUSES], handed_bytes;
 };
 
-/* Returns 0, or -EINVAL with a sentence in *error. */
-static int check_url(const char *url, struct error *error)
-{
-	const char *host = strncasecmp(url, "http://", 7) == 0    ? url + 7
-			   : strncasecmp(url, "https://", 8) == 0 ? url + 8
-								  : NULL;
-
-	if (!host || !*host || *host == '/')
-		return error_set(error, -EINVAL, "%s: not a URL of HTTP; write http://HOST:PORT/PATH or https://...",
-				 url);
-	if (memchr(host, '@', strcspn(host, "/?#")))
-		return error_set(error, -EINVAL,
-				 "a URL must not have a user and a password in it; put them into the file "
-				 "with the headers, as Authorization: Basic ...");
-	for (const char *c = url; *c; c++) {
-		if ((unsigned char)*c <= ' ' || *c == 0x7f || *c == '#')
-			return error_set(error, -EINVAL, "%s: a URL to send to has no blank, control character or #",
-					 url);
-	}
-	return 0;
-}
-
 int push_check(const struct push_options *options, struct error *error)
 {
 	struct push_secrets secrets;
-	int err = check_url(options->url, error);
+	int err = network_check_url(options->url, error);
 
 	if (err)
 		return err;
@@ -87,7 +65,7 @@ int push_start(const struct push_options *options, struct push **started, struct
 	if (!push)
 		return error_set(error, -ENOMEM, "cannot start the process that sends: out of memory");
 	push->queue_max = process.queue_max;
-	err = check_url(options->url, error);
+	err = network_check_url(options->url, error);
 	err = err ?: push_secrets_read(&process.secrets, options, error);
 	err = err
 		      ?: push_spool_open(&process.spool, options->spool, options->spool_max ?: PUSH_SPOOL_MAX_DEFAULT,

@@ -103,7 +103,7 @@ static CURLcode set_options(struct push_transfer *transfer, const struct push_bo
 
 int push_transfer_begin(struct push_transfer *transfer, const struct push_body *body)
 {
-	const struct push_curl *curl = &transfer->process->curl;
+	const struct network_curl *curl = &transfer->process->curl;
 	int err = make_headers(transfer, body);
 
 	free(transfer->url);
@@ -128,7 +128,7 @@ static bool is_trust(CURLcode code)
 
 static void judge_answer(const struct push_transfer *transfer, struct push_outcome *outcome)
 {
-	const struct push_curl *curl = &transfer->process->curl;
+	const struct network_curl *curl = &transfer->process->curl;
 	struct push_answer answer = {.bytes = transfer->answer, .size = transfer->answer_size};
 	struct push_judgement judgement;
 	curl_off_t retry_after = 0;
@@ -146,7 +146,7 @@ static void judge_answer(const struct push_transfer *transfer, struct push_outco
 
 bool push_transfer_step(struct push_transfer *transfer, struct push_outcome *outcome)
 {
-	const struct push_curl *curl = &transfer->process->curl;
+	const struct network_curl *curl = &transfer->process->curl;
 	int running, left;
 	const CURLMsg *message;
 

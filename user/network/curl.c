@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads libcurl, in the process that sends and nowhere else: who records needs no library for the network, and pybpf
- * runs on a machine without one.
+ * Loads libcurl, in processes that have the network and nowhere else: who records needs no library for the network, and
+ * pybpf runs on a machine without one.
  */
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "push/internal.h"
+#include "network/curl.h"
 
 /* The name of its interface, which has been the same since 2006. */
 #define LIBRARY "libcurl.so.4"
 
-int push_curl_load(struct push_curl *curl, struct error *error)
+int network_curl_load(struct network_curl *curl, struct error *error)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	const struct {
@@ -35,13 +35,15 @@ int push_curl_load(struct push_curl *curl, struct error *error)
 	};
 
 	if (!library)
-		return error_set(error, -ENOSYS,
-				 "cannot send: %s is not on this machine (%s); install libcurl (Debian: libcurl4)",
-				 LIBRARY, dlerror());
+		return error_set(
+			error, -ENOSYS,
+			"cannot use the network: %s is not on this machine (%s); install libcurl (Debian: libcurl4)",
+			LIBRARY, dlerror());
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		*(void **)functions[i].to = dlsym(library, functions[i].name);
 		if (!*(void **)functions[i].to)
-			return error_set(error, -ENOSYS, "cannot send: %s lacks %s, which libcurl has had since 7.66",
+			return error_set(error, -ENOSYS,
+					 "cannot use the network: %s lacks %s, which libcurl has had since 7.66",
 					 LIBRARY, functions[i].name);
 	}
 	return 0;
