@@ -65,6 +65,7 @@ TIMED = [
 THOROUGH = {
     # The whole of something, of which others show a part.
     "test_bench": None,
+    "test_debuginfod::test_debuginfod": None,
     "test_dist": None,
     "test_databases::test_functions_of_a_service_over_a_day": None,
     "test_databases::test_parquet": None,

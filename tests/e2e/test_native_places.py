@@ -4,44 +4,20 @@
 import collections
 import re
 import shutil
-import subprocess
 
 import pytest
 
 import harness
 from harness import pybpf
+from native_lines import LIBRARY, build_id, check_chains, make, record, run, stripped
 
 pytestmark = pytest.mark.usefixtures("profiler")
-
-SOURCE = harness.TOP / "tests" / "targets" / "native_lines.c"
-GOES = "import ctypes, sys\ngo = ctypes.CDLL(sys.argv[1]).nl_go\nfor _ in range(12): go(50)\n"
-LIBRARY = "lines.so"
-
-
-def run(*argv, **options):
-    return subprocess.run(list(map(str, argv)), check=True, capture_output=True, text=True, **options).stdout
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The library with its symbols and its information for debuggers."""
-    path = tmp_path_factory.mktemp("whole") / LIBRARY
-    compiler = shutil.which("gcc") or pytest.skip("there is no gcc")
-    run(compiler, "-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id", "-o", path, SOURCE)
-    return path
-
-
-def stripped(whole, folder, *options):
-    path = folder / LIBRARY
-    run("objcopy", "--strip-all", *options, whole, path)
-    return path
-
-
-def record(library, saved, *options):
-    """What is said at the end of a run, whose profile is saved."""
-    done = pybpf(*options, "-F", 499, "-o", saved, "--", harness.default_python().argv[0], "-c", GOES, library)
-    assert done.code == 0, done.err
-    return done.err
+    return make(tmp_path_factory.mktemp("whole") / LIBRARY)
 
 
 def pprof(saved, *options):
@@ -49,10 +25,6 @@ def pprof(saved, *options):
     assert pybpf("report", saved, "-o", path).code == 0
     go = shutil.which("go") or pytest.skip("go is not installed; tools/install-deps --test installs it")
     return run(go, "tool", "pprof", *options, path)
-
-
-def build_id(library):
-    return re.search(r"Build ID: (\w+)", run("readelf", "-n", library)).group(1)
 
 
 def in_library(saved, library):
@@ -98,35 +70,6 @@ def test_another_symbolizes(whole, tmp_path):
     run(harness.PYBPF, "report", saved, "--anonymize", "-o", tmp_path / "hidden.pybpf")
     mappings = pprof(tmp_path / "hidden.pybpf", "-raw").split("\nMappings\n", 1)[1]
     assert LIBRARY not in mappings and build_id(whole) not in mappings, mappings
-
-
-def marks():
-    """Mark -> line of the source."""
-    lines = SOURCE.read_text(encoding="utf-8").split("\n")
-    return {mark: number for number, line in enumerate(lines, 1) for mark in re.findall(r"/\* LINE (\w+) \*/", line)}
-
-
-def shown(saved, *options):
-    """Chains of functions of the library, with their lines -> samples."""
-    found = collections.Counter()
-    for stack, count in pybpf("report", saved, "-f", "folded", *options).stacks():
-        chain = tuple("%s:%s" % (frame.name, frame.line) for frame in stack if frame.file == SOURCE.name)
-        if chain:
-            found[chain] += count
-    return found
-
-
-def check_chains(saved):
-    """Nearly all samples are in the two loops, each on the line of its call or on those of the loop itself."""
-    line, found = marks(), shown(saved)
-    outer = ["nl_go:%d" % line["go"], "outer:%d" % line["outer"], "call_twice:%d" % line["inlined_caller"]]
-    calls = [["twice:%d" % line["first"], "middle:%d" % line["middle"]], ["twice:%d" % line["second"]]]
-    loop = ["innermost:%d" % (line["innermost"] - part) for part in (0, 1)]
-    inner = {tuple([*outer, *call, leaf]): number for number, call in enumerate(calls) for leaf in loop}
-    counts = collections.Counter()
-    for chain, count in found.items():
-        counts[inner.get(chain, "other")] += count
-    assert min(counts[0], counts[1]) > 0.2 * counts.total() and counts["other"] < 0.1 * counts.total(), found
 
 
 def test_lines_and_inlined_functions(whole, tmp_path):

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/as.h"
+#include "cli/debuginfod.h"
 #include "cli/record_options.h"
 #include "cli/targets.h"
 #include "helper/helper.h"
@@ -274,6 +275,9 @@ int cli_record(int argc, char **argv)
 	session_run_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 	code = cli_output_connect(&r.options.output);
+	if (!code && r.options.session.native != SESSION_NATIVE_NONE)
+		code = cli_debuginfod_start(r.options.debuginfod, &r.options.session.fetch);
+	r.options.session.fetch_progress = !r.options.quiet && isatty(STDERR_FILENO);
 	if (!code && r.options.as)
 		code = cli_as_find(&r.as, r.options.as);
 	priority_raise(); /* of the helpers, too */
@@ -296,5 +300,6 @@ int cli_record(int argc, char **argv)
 	discovery_filter_free(&r.options.filter);
 	profile_edit_free(&r.options.edit);
 	helper_stop();
+	fetch_end(&r.options.session.fetch);
 	return code;
 }

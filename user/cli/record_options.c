@@ -325,6 +325,8 @@ static int refuse_contradictions(const struct cli_record_options *r)
 	} contradictions[] = {
 		{r->no_children && !r->command, "--no-children is about a command's children, and no command is given"},
 		{r->as && !r->command, "--as is about a command, and no command is given"},
+		{r->debuginfod && s->native == SESSION_NATIVE_NONE,
+		 "--debuginfod is about the symbols of --native, which is missing"},
 		{s->merge && s->cmdline,
 		 "--merge and --cmdline contradict each other: one name for many processes, or one for each"},
 		{s->merge && s->roots & PROFILE_ROOT_PARENTS,

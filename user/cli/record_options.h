@@ -24,6 +24,7 @@ struct cli_record_options {
 	const char *as; /* the user that the command runs as; NULL: pybpf's own */
 	double duration_s;
 	struct cli_output output;
+	const char *debuginfod; /* servers of --debuginfod, or no; NULL: not given */
 	const char *json_path;
 	bool importlib; /* in formats for people */
 	bool quiet, stats, version;

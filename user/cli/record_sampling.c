@@ -244,6 +244,11 @@ const struct cli_option cli_record_sampling_options[] = {
 	 "--native with lines of these functions, and with those that are inlined into them, of files that have "
 	 "information for debuggers (DWARF), or of which it is found",
 	 .take = take_native_lines},
+	{"debuginfod", 0, "URL",
+	 "with --native: the server of debuginfod that is asked after the run for files for debuggers which are "
+	 "missing "
+	 "here, several separated by blanks, in place of those of $DEBUGINFOD_URLS; no: none is asked",
+	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, debuginfod)},
 	{"native-memory", 0, "MIB",
 	 "memory for the tables by which --native finds callers (default " CLI_NUMBER(
 		 SESSION_NATIVE_MEMORY_DEFAULT) "), beside --max-memory",

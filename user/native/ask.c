@@ -10,6 +10,7 @@
 #include "base/elf_file.h"
 #include "base/procfs.h"
 #include "native/debug_cache.h"
+#include "native/fetched.h"
 #include "native/functions.h"
 #include "native/mapped.h"
 #include "native/table.h"
@@ -260,21 +261,37 @@ struct names_question {
 };
 _Static_assert(sizeof(struct names_question) <= HELPER_QUESTION_MAX, "a question holds all pcs");
 
-static int find_names(const struct names_question *q, struct native_named *named)
+static int find_names_in_fetched(const struct native_source *source, struct native_named *named, uint32_t count)
 {
-	struct elf_file *elf, *debug;
-	int err = native_open_mapped(q->source.pid, &q->source.mapped, &elf);
+	struct elf_file *elf;
+	int err = native_fetched_open(source->fetched, source->fetched_size, &elf);
 
 	if (err)
 		return err;
+	err = native_find_names(elf, named, count);
+	elf_file_free(elf);
+	return err;
+}
+
+static int find_names(const struct names_question *q, struct native_named *named, uint32_t *is_stripped)
+{
+	struct elf_file *elf, *debug;
+	int err;
+
 	for (uint32_t i = 0; i < q->count; i++)
 		named[i].address = q->base + q->pcs[i];
+	if (q->source.fetched_size)
+		return find_names_in_fetched(&q->source, named, q->count);
+	err = native_open_mapped(q->source.pid, &q->source.mapped, &elf);
+	if (err)
+		return err;
 	err = native_find_names(elf, named, q->count);
 	/* The file's own names are there without it. */
 	if (!err && !native_is_vdso(&q->source.mapped) && !elf_file_has_symtab(elf)) {
 		debug = native_debug_find(&q->source.mapped.file, elf, q->source.pid, q->source.mapped.path);
 		if (debug)
 			native_find_names(debug, named, q->count);
+		*is_stripped = !debug;
 		native_debug_trim();
 	}
 	elf_file_free(elf);
@@ -306,16 +323,16 @@ int native_serve_names(void *state, const void *question, size_t question_size, 
 		return -EINVAL;
 	memcpy(&q, question, question_size);
 	q.source.mapped.path[sizeof(q.source.mapped.path) - 1] = '\0';
-	if (q.count > NATIVE_NAMES_MAX ||
+	if (q.count > NATIVE_NAMES_MAX || q.source.fetched_size > NATIVE_BUILD_ID_MAX ||
 	    question_size != offsetof(struct names_question, pcs) + q.count * sizeof(q.pcs[0]))
 		return -EINVAL;
 	named = calloc(q.count + 1u, sizeof(*named));
 	if (!named)
 		return -ENOMEM;
-	err = find_names(&q, named);
+	out->is_stripped = false;
+	err = find_names(&q, named, &out->is_stripped);
 	out->file = q.source.mapped.file;
 	out->count = q.count;
-	out->pad = 0;
 	write_names(named, q.count, out->names);
 	*size = offsetof(struct native_names, names) + q.count * sizeof(out->names[0]);
 	free(named);

@@ -39,11 +39,16 @@ struct native_mappings {
 };
 _Static_assert(sizeof(struct native_mappings) <= HELPER_ANSWER_MAX, "an answer holds all mappings");
 
+#define NATIVE_BUILD_ID_MAX 32
 /* A process that has the file mapped, by which it is opened. */
 struct native_source {
 	pid_t pid;     /* 0: no process maps it now; it is opened by its path, as the helper sees it */
 	uint64_t life; /* as in struct helper_subject */
 	struct native_mapped mapped;
+	/* Its build-id, if its file for debuggers was fetched, which is read in place of it; size 0: it was not. */
+	uint8_t fetched[NATIVE_BUILD_ID_MAX];
+	uint32_t fetched_size;
+	uint32_t pad;
 };
 
 /* Where the code of a file is: an address in a mapping is a pc of the table when mapping and delta are taken off. */
@@ -53,7 +58,6 @@ struct native_segment {
 	uint64_t delta;        /* pc = address - (start of the mapping - offset of the mapping + delta) */
 };
 
-#define NATIVE_BUILD_ID_MAX 32
 struct native_file {
 	struct native_identity id;
 	uint8_t build_id[NATIVE_BUILD_ID_MAX];
@@ -96,7 +100,7 @@ struct native_line {
 struct native_names {
 	struct native_identity file;
 	uint32_t count;
-	uint32_t pad;
+	uint32_t is_stripped; /* its symbols were not found, but for those that it exports */
 	struct native_name names[NATIVE_NAMES_MAX];
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
@@ -111,7 +115,10 @@ int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out);
  */
 int native_ask_rows(const struct native_source *source, bool flow, uint64_t first, struct native_rows *out);
 
-/* Reads the names of the functions at pcs, which are in order. Returns 0 or negative errno. */
+/*
+ * Reads the names of the functions at pcs, which are in order. Returns 0 or negative errno; of a file that was fetched
+ * as native_fetched_open().
+ */
 int native_ask_names(const struct native_source *source, uint64_t base, const uint32_t *pcs, uint32_t count,
 		     struct native_names *out);
 

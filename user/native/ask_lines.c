@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/elf_file.h"
 #include "native/debug_cache.h"
+#include "native/fetched.h"
 #include "native/mapped.h"
 
 #define SLICE_S 0.005
@@ -26,21 +27,30 @@ _Static_assert(sizeof(struct lines_question) <= HELPER_QUESTION_MAX, "a question
 struct kept {
 	struct native_identity of;
 	struct native_lines *lines; /* NULL: the place is free */
-	uint64_t used;              /* number of the look-up that used it last */
+	bool is_fetched; /* it is read in the file in memory, which the next one that is fetched overwrites */
+	uint64_t used;   /* number of the look-up that used it last */
 };
 
 static struct kept kept[KEPT_MAX];
 static uint64_t look_ups;
 
-static struct native_lines *find_kept(const struct native_identity *of)
+static struct kept *find_place(const struct native_identity *of)
 {
 	for (size_t i = 0; i < KEPT_MAX; i++) {
-		if (!kept[i].lines || memcmp(&kept[i].of, of, sizeof(*of)) != 0)
-			continue;
-		kept[i].used = ++look_ups;
-		return kept[i].lines;
+		if (kept[i].lines && !memcmp(&kept[i].of, of, sizeof(*of)))
+			return &kept[i];
 	}
 	return NULL;
+}
+
+static struct native_lines *find_kept(const struct native_identity *of)
+{
+	struct kept *found = find_place(of);
+
+	if (!found)
+		return NULL;
+	found->used = ++look_ups;
+	return found->lines;
 }
 
 /* Returns the place that was used longest ago, or a free one. */
@@ -84,6 +94,7 @@ static int open_and_keep(const struct native_identity *of, const struct elf_file
 		err = native_lines_open(elf, NATIVE_LINES_BYTES_MAX, &place->lines);
 	}
 	place->of = *of;
+	place->is_fetched = false;
 	place->used = ++look_ups;
 	return err;
 }
@@ -95,13 +106,41 @@ static bool has_information(struct elf_file *elf)
 	return !elf_file_section(elf, ".debug_info", &section) && !elf_file_section(elf, ".debug_line", &section);
 }
 
+/* Closes what was read in the file in memory, of another file. */
+static void close_fetched(void)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (kept[i].lines && kept[i].is_fetched)
+			close_kept(&kept[i]);
+	}
+}
+
+static int open_fetched(const struct native_source *source)
+{
+	struct elf_file *elf;
+	int err;
+
+	close_fetched();
+	err = native_fetched_open(source->fetched, source->fetched_size, &elf);
+	if (err)
+		return err;
+	err = has_information(elf) ? open_and_keep(&source->mapped.file, elf) : -ENOENT;
+	elf_file_free(elf);
+	if (!err)
+		find_place(&source->mapped.file)->is_fetched = true;
+	return err;
+}
+
 /* The information is in the file itself, or in the one for debuggers that has its symbols. */
 static int open_lines(const struct native_source *source)
 {
 	const struct native_identity *of = &source->mapped.file;
 	struct elf_file *elf, *debug;
-	int err = native_open_mapped(source->pid, &source->mapped, &elf);
+	int err;
 
+	if (source->fetched_size)
+		return open_fetched(source);
+	err = native_open_mapped(source->pid, &source->mapped, &elf);
 	if (err)
 		return err;
 	debug = has_information(elf) ? elf : native_debug_find(of, elf, source->pid, source->mapped.path);
@@ -144,7 +183,7 @@ int native_serve_lines(void *state, const void *question, size_t question_size, 
 		return -EINVAL;
 	memcpy(&q, question, question_size);
 	q.source.mapped.path[sizeof(q.source.mapped.path) - 1] = '\0';
-	if (!q.count || q.count > NATIVE_PLACES_MAX ||
+	if (!q.count || q.count > NATIVE_PLACES_MAX || q.source.fetched_size > NATIVE_BUILD_ID_MAX ||
 	    question_size != offsetof(struct lines_question, pcs) + q.count * sizeof(q.pcs[0]))
 		return -EINVAL;
 	out->file = q.source.mapped.file;

@@ -83,6 +83,8 @@ struct session_options {
 	bool kernel_stacks; /* put the kernel's functions behind the leaf of samples */
 	enum session_native native;
 	bool native_lines;      /* with native: lines of its functions, and what is inlined into them */
+	struct fetch *fetch;    /* with native: fetches files for debuggers after the run; NULL: none are fetched */
+	bool fetch_progress;    /* says on stderr which, while it does */
 	uint64_t native_memory; /* bytes that tables of native frames may take in the kernel */
 	bool tasks;             /* put the asyncio tasks that run into the stacks */
 	bool suspended;         /* with tasks, of SESSION_WALL and _OFFCPU: give suspended tasks their time */

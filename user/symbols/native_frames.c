@@ -18,6 +18,7 @@
 enum naming {
 	NAMING_WANTED,
 	NAMING_WANTS_LINES,
+	NAMING_PUT_OFF, /* either of both is */
 	NAMING_DONE,
 };
 
@@ -30,8 +31,9 @@ struct instruction {
 	uint32_t shown_pc; /* that stands for it, where it has no name */
 	uint32_t place;    /* in places, with its lines; INTERN_NONE: none */
 	uint8_t naming;    /* enum naming */
+	uint8_t put_off;   /* what is, while naming is NAMING_PUT_OFF */
 	bool is_plumbing;
-	uint16_t pad;
+	uint8_t pad;
 };
 
 struct native_frames {
@@ -181,6 +183,46 @@ static struct instruction *find_wanted(const struct native_frames *t, uint32_t f
 	return one && one->naming == naming ? one : NULL;
 }
 
+void native_frames_put_off(struct native_frames *t, uint32_t file, uint32_t pc)
+{
+	struct instruction *one =
+		find_wanted(t, file, pc, NAMING_WANTED) ?: find_wanted(t, file, pc, NAMING_WANTS_LINES);
+
+	if (!one)
+		return;
+	one->put_off = one->naming;
+	turn_to(t, one, NAMING_PUT_OFF);
+}
+
+uint32_t native_frames_most_put_off(const struct native_frames *t, uint32_t *count)
+{
+	uint32_t *counts = t->nr_wanted[NAMING_PUT_OFF] ? calloc(t->libraries.count + 1u, sizeof(*counts)) : NULL;
+	uint32_t most = 0;
+
+	*count = 0;
+	for (uint32_t i = 0; counts && i < t->instructions.count; i++) {
+		const struct instruction *one = intern_item(&t->instructions, i);
+		uint32_t file = PYBPF_NATIVE_FRAME_FILE(one->frame);
+
+		if (one->naming == NAMING_PUT_OFF && ++counts[file] > *count) {
+			*count = counts[file];
+			most = file;
+		}
+	}
+	free(counts);
+	return most;
+}
+
+void native_frames_resume(struct native_frames *t, uint32_t file)
+{
+	for (uint32_t i = 0; i < t->instructions.count; i++) {
+		struct instruction *one = intern_item(&t->instructions, i);
+
+		if (one->naming == NAMING_PUT_OFF && PYBPF_NATIVE_FRAME_FILE(one->frame) == file)
+			turn_to(t, one, one->put_off);
+	}
+}
+
 static bool is_plumbing(const struct native_frames *t, uint32_t file, const char *name, bool is_demangled)
 {
 	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
@@ -196,6 +238,8 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
 	if (name && *name->text) {
 		one->name = strdup(name->text);
 		one->start = name->start;
+		/* Stacks of processes that have ended may have it without. */
+		one->in_profile = PROFILE_NONE;
 		one->is_plumbing = one->name && is_plumbing(t, file, one->name, name->is_demangled);
 	}
 	turn_to(t, one, t->options.lines && (t->options.all || !one->is_plumbing) ? NAMING_WANTS_LINES : NAMING_DONE);

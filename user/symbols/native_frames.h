@@ -55,6 +55,16 @@ int native_frames_set_lines(struct native_frames *t, uint32_t file, uint32_t pc,
 			    uint32_t count);
 
 /*
+ * Puts an instruction off that wants its name, or its lines: neither native_frames_wanted() nor
+ * native_frames_want_lines() tells it until native_frames_resume() is called for its file, and its stacks wait.
+ */
+void native_frames_put_off(struct native_frames *t, uint32_t file, uint32_t pc);
+/* Returns the file in which most instructions are put off, and their number in *count; 0: none is. */
+uint32_t native_frames_most_put_off(const struct native_frames *t, uint32_t *count);
+/* What is put off in the file is wanted again. */
+void native_frames_resume(struct native_frames *t, uint32_t file);
+
+/*
  * Called when the search for a process's native frames has ended where a mapping or a table was missing, or, with its
  * number, in a file in a function without call frame information.
  */

@@ -11,6 +11,7 @@
 #include "native/ask.h"
 #include "native/ask_lines.h"
 #include "native/walker.h"
+#include "session/native/fetch.h"
 #include "session/native/files.h"
 #include "session/native/lines.h"
 #include "session/native/native_account.h"
@@ -59,6 +60,7 @@ struct session_native_state {
 	struct native_pages pages;
 	struct native_files files;
 	struct native_lines_files lines;
+	struct native_fetching fetching;
 	struct intern mappers; /* struct mapper */
 	uint64_t generation;
 	enum job job;

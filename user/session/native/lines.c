@@ -3,13 +3,12 @@
 #include "session/native/lines.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "kernel/native.h"
 #include "session/internal.h"
 #include "session/native/internal.h"
+#include "session/native/name_list.h"
 
 /* Attempts to read lines of a file before it is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 2
@@ -88,6 +87,21 @@ static void note_result(struct lines_file *file, int err)
 		file->state = FAILED;
 }
 
+/* Puts lines off that a file may have which is fetched later. Returns whether it may be. */
+static bool put_off_lines(struct session *s, int err)
+{
+	struct session_native_state *n = s->native;
+	bool is_refused = n->names_source.fetched_size && err != -ENOENT && err != -EFBIG;
+
+	if (is_refused)
+		n->fetching.refused = err;
+	else if (n->names_source.fetched_size || err != -ENOENT || !native_may_fetch(s, n->job_file))
+		return false;
+	for (uint32_t i = 0; i < n->nr_pcs; i++)
+		native_frames_put_off(n->frames, n->job_file, n->pcs[i]);
+	return true;
+}
+
 int native_find_lines(struct session *s)
 {
 	struct session_native_state *n = s->native;
@@ -104,6 +118,8 @@ int native_find_lines(struct session *s)
 		n->names_source.pid = 0;
 		return -EINPROGRESS;
 	}
+	if (is_asked && err && put_off_lines(s, err))
+		return 0;
 	if (is_asked)
 		note_result(file, err);
 	if (!err)
@@ -144,29 +160,19 @@ uint32_t native_find_row(const struct session *s, uint32_t number, uint32_t pc)
 	return row;
 }
 
-/* Writes the names of the files in that state, as many as there is room for. Returns their number. */
+/* Writes the names of the files in that state. Returns their number. */
 static uint64_t write_files(const struct session_native_state *n, enum state state, char *out, size_t size)
 {
-	uint64_t count = 0, more = 0;
-	size_t at = 0;
+	struct name_list list;
 
-	*out = '\0';
+	name_list_begin(&list, out, size);
 	for (uint32_t i = 0; i < n->lines.files.count; i++) {
 		const struct lines_file *file = intern_item(&n->lines.files, i);
-		const char *name = native_frames_file_name(n->frames, file->number);
 
-		if (file->state != state)
-			continue;
-		count++;
-		if (at + strlen(name) + sizeof(", , and 1234567 more") > size) {
-			more++;
-			continue;
-		}
-		at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "", name);
+		if (file->state == state)
+			name_list_add(&list, native_frames_file_name(n->frames, file->number));
 	}
-	if (more)
-		snprintf(out + at, size - at, ", and %llu more", (unsigned long long)more);
-	return count;
+	return name_list_end(&list);
 }
 
 void native_tell_lines(const struct session_native_state *n, struct session_native_account *out)

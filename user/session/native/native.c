@@ -52,6 +52,7 @@ static void release(struct session *s)
 	intern_free(&n->mappers);
 	native_files_free(&n->files);
 	native_lines_free(&n->lines);
+	native_fetch_free(&n->fetching);
 	native_pages_free(&n->pages);
 	native_frames_free(n->frames);
 	native_walker_free(n->walker);
@@ -69,6 +70,7 @@ static int make_state(struct session *s)
 		return -ENOMEM;
 	intern_init(&n->mappers, sizeof(struct mapper), sizeof(uint64_t));
 	native_lines_init(&n->lines);
+	native_fetch_init(&n->fetching);
 	n->answer = malloc(sizeof(*n->answer));
 	n->frames = native_frames_new(&(struct native_frames_options){
 		.all = s->options.native == SESSION_NATIVE_ALL,
@@ -171,8 +173,9 @@ static void choose_source(const struct session_native_state *n, uint32_t file)
 }
 
 /* Chooses by which process the file of the job is opened. */
-static void choose_names_source(struct session_native_state *n)
+static void choose_names_source(const struct session *s)
 {
+	struct session_native_state *n = s->native;
 	uint32_t file = native_files_of(&n->files, n->job_file);
 
 	n->names_source = (struct native_source){.pid = 0};
@@ -181,11 +184,13 @@ static void choose_names_source(struct session_native_state *n)
 	choose_source(n, file);
 	n->names_source = native_files_at(&n->files, file)->source;
 	n->names_base = native_files_at(&n->files, file)->about.base;
+	native_fetch_set_source(s, n->job_file, &n->names_source);
 }
 
 /* Chooses the next question. Returns whether there is one. */
-static bool choose_job(struct session_native_state *n, double now)
+static bool choose_job(const struct session *s, double now)
 {
+	struct session_native_state *n = s->native;
 	const struct mapper *mapper = n->names_only ? NULL : choose_due(n, now);
 
 	if (mapper) {
@@ -206,7 +211,7 @@ static bool choose_job(struct session_native_state *n, double now)
 		n->nr_pcs = native_frames_want_lines(n->frames, &n->job_file, n->pcs, NATIVE_PLACES_MAX);
 	}
 	if (n->nr_pcs)
-		choose_names_source(n);
+		choose_names_source(s);
 	else
 		n->job = JOB_NONE;
 	return n->job != JOB_NONE;
@@ -241,7 +246,7 @@ static void forget_mappings(struct session_native_state *n, struct mapper *mappe
 
 static uint32_t find_file(struct session_native_state *n, const struct mapper *mapper, const struct native_mapped *item)
 {
-	const struct native_source source = {mapper->pid, mapper->proc_id, *item};
+	const struct native_source source = {.pid = mapper->pid, .life = mapper->proc_id, .mapped = *item};
 
 	return native_files_find(&n->files, &source);
 }
@@ -329,9 +334,23 @@ static int make_table(struct session_native_state *n, double now)
 	return err;
 }
 
+/* Returns whether what has no name may have one in a file that is fetched later. */
+static bool is_put_off(struct session *s, int err)
+{
+	struct session_native_state *n = s->native;
+
+	if (n->names_source.fetched_size && err)
+		n->fetching.refused = err;
+	else if (!native_may_fetch(s, n->job_file) || n->names_source.fetched_size ||
+		 (!err && !n->answer->names.is_stripped))
+		return false;
+	return true;
+}
+
 static int find_names(struct session *s)
 {
 	struct session_native_state *n = s->native;
+	bool put_off;
 	int err = -ENOENT;
 
 	if (n->names_source.mapped.start)
@@ -343,9 +362,14 @@ static int find_names(struct session *s)
 		n->names_source.pid = 0;
 		return -EINPROGRESS;
 	}
+	put_off = is_put_off(s, err);
 	for (uint32_t i = 0; i < n->nr_pcs; i++) {
 		const struct native_name *name = err ? NULL : &n->answer->names.names[i];
 
+		if (put_off && (!name || !*name->text)) {
+			native_frames_put_off(n->frames, n->job_file, n->pcs[i]);
+			continue;
+		}
 		/* What has no name is one by row, as without lines. */
 		if (s->options.native_lines && (!name || !*name->text))
 			native_frames_set_row(n->frames, n->job_file, n->pcs[i],
@@ -382,7 +406,7 @@ static bool work_until(struct session *s, double until)
 
 	processes_visit_all(s->processes, note_process, n);
 	while (more && now < until) {
-		more = n->job != JOB_NONE || choose_job(n, now);
+		more = n->job != JOB_NONE || choose_job(s, now);
 		if (more)
 			work_on_job(s, now);
 		now = clock_s(CLOCK_MONOTONIC);
@@ -399,15 +423,30 @@ static double do_periodic_work(struct session *s, double now)
 	return s->error ? s->error : more ? now : SESSION_NEVER_S;
 }
 
-static void name_frames(struct session *s)
+/* Finds names and lines when the run has ended. What is not answered in time is not waited for any more. */
+static void name_and_stop(struct session *s)
 {
 	double until = clock_s(CLOCK_MONOTONIC) + END_S + (s->options.native_lines ? LINES_END_S : 0);
+	struct session_native_state *n = s->native;
 
+	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
+		;
+	if (n->job == JOB_NONE)
+		return;
+	helper_discard((struct helper_subject){n->names_source.pid, n->names_source.life});
+	n->job = JOB_NONE;
+}
+
+static void name_frames(struct session *s)
+{
 	if (!s->native)
 		return;
 	s->native->names_only = true;
-	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
-		;
+	name_and_stop(s);
+	if (s->options.fetch) {
+		native_fetch_files(s, name_and_stop);
+		name_and_stop(s);
+	}
 	native_log_lines(s->native);
 }
 
@@ -457,6 +496,7 @@ static void tell(const struct session *s, struct session_account *account)
 	a->unreadable_files = n->files.unreadable;
 	a->table_s = n->worked_s;
 	native_tell_lines(n, a);
+	native_tell_fetched(n, a);
 }
 
 static void print_lines(const struct session_native_account *a, FILE *out)
@@ -472,6 +512,27 @@ static void print_lines(const struct session_native_account *a, FILE *out)
 	if (a->unread_line_places)
 		fprintf(out, "; %" PRIu64 " more were not read in %g s", a->unread_line_places, END_S + LINES_END_S);
 	fputc('\n', out);
+}
+
+static void print_fetched(const struct session_native_account *a, FILE *out)
+{
+	static const char *const texts[] = {
+#define X(name, key, text) text,
+		NATIVE_FETCH_ENDS_X(X)
+#undef X
+	};
+	const char *before = "pybpf: native symbols: files for debuggers: ";
+
+	for (int i = 0; i < NATIVE_FETCH_ENDS; i++) {
+		if (!a->fetch_ends[i])
+			continue;
+		fprintf(out, "%s%s: %s", before, texts[i], a->fetch_names[i]);
+		if (i == NATIVE_FETCH_THERE)
+			fprintf(out, " (%.1f MB)", (double)a->fetched_bytes / 1e6);
+		before = "; ";
+	}
+	if (*before == ';')
+		fputc('\n', out);
 }
 
 static uint64_t count_all(const struct session_native_account *a)
@@ -509,6 +570,7 @@ static void print(const struct session_account *account, const struct profile *p
 			"last function called are shown\n",
 			a->not_joined, a->not_joined == 1 ? "" : "s");
 	print_lines(a, out);
+	print_fetched(a, out);
 	if (a->refused_files)
 		fprintf(out,
 			"pybpf: native frames: the tables of %" PRIu64 " file%s found no room: see --native-memory\n",
@@ -532,6 +594,10 @@ static const struct session_entry entries[] = {
 	{"native", "line_places_unread", SESSION_COUNT(native.unread_line_places)},
 	{"native", "files_without_lines", SESSION_COUNT(native.lineless_files)},
 	{"native", "files_with_failed_lines", SESSION_COUNT(native.failed_line_files)},
+#define X(name, key, text) {"native", key, SESSION_COUNT(native.fetch_ends[NATIVE_FETCH_##name])},
+	NATIVE_FETCH_ENDS_X(X)
+#undef X
+		{"native", "fetched_bytes", SESSION_COUNT(native.fetched_bytes)},
 	{0},
 };
 
