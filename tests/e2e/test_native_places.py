@@ -4,6 +4,7 @@
 import collections
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +109,41 @@ def test_without_information_frames_are_as_without_the_option(whole, tmp_path):
         names.update({frame.name: count for frame in stack if frame.file == LIBRARY})
     assert len(names) >= 3 and names.pop("nl_go", 0) > 0, names
     assert all(int(re.fullmatch(r"\[%s\+0x(\w+)\]" % LIBRARY, name).group(1), 16) in rows for name in names), (names, rows)
+
+
+def test_lines_of_a_file_that_dwz_made_small(whole, tmp_path):
+    """Alone, what it has in common lies in units of its own; with -m, in another file, whose absence is told."""
+    dwz = shutil.which("dwz") or pytest.skip("dwz is not installed; tools/install-deps --test installs it")
+    made = make(tmp_path / LIBRARY)
+    other = shutil.copy(made, tmp_path / "other.so")
+    run(dwz, made)
+    record(made, tmp_path / "p.pybpf", "--native-lines")
+    check_chains(tmp_path / "p.pybpf")
+    folder = Path("/usr/lib/debug/.dwz")
+    had = folder.exists()
+    shared = folder / ("pybpf-test-%s.debug" % tmp_path.name)
+    # It is made of two files that have something in common at least.
+    made = make(tmp_path / LIBRARY, "-O1")
+    run(dwz, "-m", tmp_path / "shared", "-M", shared, made, other)
+    assert ".gnu_debugaltlink" in run("readelf", "-SW", made)
+    said = record(made, tmp_path / "p.pybpf", "--native-lines")
+    assert re.search(r"with it in another file, which is missing \(dwz\) or not read \(-gsplit-dwarf\): %s" % LIBRARY, said), said
+    try:
+        folder.mkdir(exist_ok=True, parents=True)
+        shutil.copy(tmp_path / "shared", shared)
+        said = record(made, tmp_path / "p.pybpf", "--native-lines")
+    finally:
+        shared.unlink(missing_ok=True)
+        if not had:
+            folder.rmdir()
+    assert "in another file" not in said, said
+    check_chains(tmp_path / "p.pybpf")
+
+
+def test_split_information_is_told_and_not_read(tmp_path):
+    """With -gsplit-dwarf the library names files that have it: nothing else is said of its lines than that."""
+    library = make(tmp_path / LIBRARY, "-gsplit-dwarf")
+    said = record(library, tmp_path / "p.pybpf", "--native-lines")
+    assert re.search(r"or not read \(-gsplit-dwarf\): %s" % LIBRARY, said), said
+    frames = {frame for stack, _ in pybpf("report", tmp_path / "p.pybpf", "-f", "folded").stacks() for frame in stack if frame.file == LIBRARY}
+    assert {"nl_go", "outer", "twice"} <= {frame.name for frame in frames} and all(frame.line is None for frame in frames), frames

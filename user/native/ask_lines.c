@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/elf_file.h"
 #include "native/debug_cache.h"
+#include "native/debug_file.h"
 #include "native/fetched.h"
 #include "native/mapped.h"
 
@@ -34,23 +35,15 @@ struct kept {
 static struct kept kept[KEPT_MAX];
 static uint64_t look_ups;
 
-static struct kept *find_place(const struct native_identity *of)
-{
-	for (size_t i = 0; i < KEPT_MAX; i++) {
-		if (kept[i].lines && !memcmp(&kept[i].of, of, sizeof(*of)))
-			return &kept[i];
-	}
-	return NULL;
-}
-
 static struct native_lines *find_kept(const struct native_identity *of)
 {
-	struct kept *found = find_place(of);
-
-	if (!found)
-		return NULL;
-	found->used = ++look_ups;
-	return found->lines;
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (!kept[i].lines || memcmp(&kept[i].of, of, sizeof(*of)) != 0)
+			continue;
+		kept[i].used = ++look_ups;
+		return kept[i].lines;
+	}
+	return NULL;
 }
 
 /* Returns the place that was used longest ago, or a free one. */
@@ -81,21 +74,24 @@ static size_t kept_bytes(void)
 }
 
 /* Opens the information of a file: where it is too large beside what is kept, without that. */
-static int open_and_keep(const struct native_identity *of, const struct elf_file *elf)
+static int open_and_keep(const struct native_source *source, struct elf_file *elf)
 {
 	struct kept *place = find_oldest();
+	struct elf_file *shared;
 	int err;
 
+	native_debug_open_shared(elf, source->pid, source->mapped.path, &shared);
 	close_kept(place);
-	err = native_lines_open(elf, NATIVE_LINES_BYTES_MAX - kept_bytes(), &place->lines);
+	err = native_lines_open(elf, shared, NATIVE_LINES_BYTES_MAX - kept_bytes(), &place->lines);
 	if (err == -EFBIG && kept_bytes()) {
 		for (size_t i = 0; i < KEPT_MAX; i++)
 			close_kept(&kept[i]);
-		err = native_lines_open(elf, NATIVE_LINES_BYTES_MAX, &place->lines);
+		err = native_lines_open(elf, shared, NATIVE_LINES_BYTES_MAX, &place->lines);
 	}
-	place->of = *of;
-	place->is_fetched = false;
+	place->of = source->mapped.file;
+	place->is_fetched = source->fetched_size != 0;
 	place->used = ++look_ups;
+	elf_file_free(shared);
 	return err;
 }
 
@@ -124,10 +120,8 @@ static int open_fetched(const struct native_source *source)
 	err = native_fetched_open(source->fetched, source->fetched_size, &elf);
 	if (err)
 		return err;
-	err = has_information(elf) ? open_and_keep(&source->mapped.file, elf) : -ENOENT;
+	err = has_information(elf) ? open_and_keep(source, elf) : -ENOENT;
 	elf_file_free(elf);
-	if (!err)
-		find_place(&source->mapped.file)->is_fetched = true;
 	return err;
 }
 
@@ -144,7 +138,7 @@ static int open_lines(const struct native_source *source)
 	if (err)
 		return err;
 	debug = has_information(elf) ? elf : native_debug_find(of, elf, source->pid, source->mapped.path);
-	err = debug && has_information(debug) ? open_and_keep(of, debug) : -ENOENT;
+	err = debug && has_information(debug) ? open_and_keep(source, debug) : -ENOENT;
 	native_debug_trim();
 	elf_file_free(elf);
 	return err;

@@ -24,7 +24,8 @@ _Static_assert(NATIVE_LINES_MAX >= NATIVE_INLINED_MAX, "one place has its answer
 
 /*
  * Reads what is at pcs, which are in order. Returns 0, -ENOENT when the file has no information for debuggers, and none
- * is found; -EFBIG when it is too large; or another negative errno.
+ * is found; -ENOLINK when it is in other files (native_lines_open()); -EFBIG when it is too large; or another negative
+ * errno.
  */
 int native_ask_lines(const struct native_source *source, uint64_t base, const uint32_t *pcs, uint32_t count,
 		     struct native_lines_found *out);

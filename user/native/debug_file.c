@@ -35,6 +35,7 @@ struct wanted {
 	size_t id_size; /* 0: the file has none */
 	bool has_link;
 	struct link link;
+	bool is_shared; /* it has what other files for debuggers have in common, and no symbols */
 };
 
 /* Returns whether the file has a link to one in a folder that is to be searched. */
@@ -97,7 +98,7 @@ static int open_below(int root, const char *path, const struct wanted *wanted, s
 		err = -ENOEXEC;
 	if (!err)
 		err = elf_file_open(fd, out);
-	if (!err && (!elf_file_has_symtab(*out) || !is_wanted(fd, *out, wanted))) {
+	if (!err && ((!wanted->is_shared && !elf_file_has_symtab(*out)) || !is_wanted(fd, *out, wanted))) {
 		elf_file_free(*out);
 		*out = NULL;
 		err = -ENOENT;
@@ -154,6 +155,68 @@ static int open_in_root_of(pid_t pid, const char *file, const struct wanted *wan
 	err = err ? open_by_link(root, file, wanted, out) : 0;
 	close(root);
 	return err;
+}
+
+/* Where packages put such files. dwz is told that path, or one that leads there from where the other file is. */
+#define SHARED_FOLDER "/.dwz/"
+
+/* .gnu_debugaltlink: a name, and the build-id up to the section's end. Returns whether the file has one. */
+static bool read_shared(struct elf_file *debug, char name[PATH_MAX], struct wanted *wanted)
+{
+	char bytes[PATH_MAX + ID_MAX];
+	struct elf_section section;
+	size_t length;
+	ssize_t n;
+
+	if (elf_file_section(debug, ".gnu_debugaltlink", &section) || section.size > sizeof(bytes))
+		return false;
+	n = elf_file_read_section(debug, &section, 0, bytes, sizeof(bytes));
+	length = n < 0 ? 0 : strnlen(bytes, (size_t)n);
+	if (!length || length >= PATH_MAX || (ssize_t)length + 1 >= n || (size_t)n - length - 1 > ID_MAX)
+		return false;
+	memcpy(name, bytes, length + 1);
+	wanted->id_size = (size_t)n - length - 1;
+	memcpy(wanted->id, bytes + length + 1, wanted->id_size);
+	return true;
+}
+
+/* Only names below that folder are looked for: what a file names otherwise could be anything. */
+static int open_shared_below(int root, const char *name, const struct wanted *wanted, struct elf_file **out)
+{
+	const char *below = strstr(name, SHARED_FOLDER);
+	int err = open_by_id(root, wanted, out);
+	char path[PATH_MAX];
+
+	if (!err || !below || strstr(below, "/../") ||
+	    snprintf(path, sizeof(path), "%s%s", FOLDER, below) >= (int)sizeof(path))
+		return err;
+	return open_below(root, path, wanted, out);
+}
+
+static int open_shared_in_root_of(pid_t pid, const char *file, const char *name, const struct wanted *wanted,
+				  struct elf_file **out)
+{
+	int root = procfs_open_root(pid, &file), err;
+
+	if (root < 0)
+		return root;
+	err = open_shared_below(root, name, wanted, out);
+	close(root);
+	return err;
+}
+
+int native_debug_open_shared(struct elf_file *debug, pid_t pid, const char *path, struct elf_file **out)
+{
+	struct wanted wanted = {.is_shared = true};
+	char name[PATH_MAX];
+	int err = -ENOENT;
+
+	*out = NULL;
+	if (!read_shared(debug, name, &wanted))
+		return -ENOENT;
+	if (pid)
+		err = open_shared_in_root_of(pid, path, name, &wanted, out);
+	return err ? open_shared_in_root_of(getpid(), path, name, &wanted, out) : 0;
 }
 
 static int unpack(struct elf_file *elf, struct native_debug *out)

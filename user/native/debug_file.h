@@ -23,6 +23,12 @@ struct native_debug {
  * errno.
  */
 int native_debug_open(struct elf_file *elf, pid_t pid, const char *path, struct native_debug *out);
+/*
+ * Opens the file with what several files for debuggers have in common (dwz -m), which one of them names and tells by
+ * its build-id (.gnu_debugaltlink): below /usr/lib/debug, where native_debug_open() looks. Returns 0 and *out, which
+ * elf_file_free() frees; -ENOENT when none is named, or it is not there; or another negative errno.
+ */
+int native_debug_open_shared(struct elf_file *debug, pid_t pid, const char *path, struct elf_file **out);
 void native_debug_close(struct native_debug *debug);
 
 #endif

@@ -32,10 +32,15 @@ struct ranges {
 	size_t count, room;
 };
 
-struct native_lines {
+/* A file that libdw reads. */
+struct source {
 	int fd;
 	Elf *elf;
 	Dwarf *dwarf;
+};
+
+struct native_lines {
+	struct source own, shared; /* shared.dwarf NULL: there is none */
 	size_t bytes;
 	struct ranges units;     /* in order of start */
 	struct ranges functions; /* of the unit that was looked at last */
@@ -68,17 +73,19 @@ static int compare_ranges(const void *a, const void *b)
 static int find_units(struct native_lines *l)
 {
 	Dwarf_CU *unit = NULL;
+	bool is_split = false;
 	uint8_t type;
 	Dwarf_Die die;
 	int err = 0;
 
-	while (!err && dwarf_get_units(l->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
+	while (!err && dwarf_get_units(l->own.dwarf, unit, &unit, NULL, &type, &die, NULL) == 0) {
 		if (type == DW_UT_compile)
 			err = note_ranges(&l->units, &die);
+		is_split |= type == DW_UT_skeleton;
 	}
 	if (l->units.count)
 		qsort(l->units.items, l->units.count, sizeof(*l->units.items), compare_ranges);
-	return err ? err : l->units.count ? 0 : -ENOENT;
+	return err ? err : l->units.count ? 0 : is_split ? -ENOLINK : -ENOENT;
 }
 
 /* Returns the bytes of a section, as unpacked, or 0 for one that is not for debuggers. */
@@ -96,15 +103,15 @@ static size_t section_bytes(Elf *elf, size_t names, Elf_Scn *section)
 }
 
 /* Adds up what libdw is going to read, which is all sections for debuggers. */
-static int measure(struct native_lines *l, size_t room)
+static int measure(struct native_lines *l, Elf *elf, size_t room)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
 
-	if (elf_getshdrstrndx(l->elf, &names))
+	if (elf_getshdrstrndx(elf, &names))
 		return -EBADMSG;
-	while ((section = elf_nextscn(l->elf, section))) {
-		size_t bytes = section_bytes(l->elf, names, section);
+	while ((section = elf_nextscn(elf, section))) {
+		size_t bytes = section_bytes(elf, names, section);
 
 		if (bytes > room - l->bytes)
 			return -EFBIG;
@@ -113,39 +120,51 @@ static int measure(struct native_lines *l, size_t room)
 	return l->bytes ? 0 : -ENOENT;
 }
 
-static int open_dwarf(struct native_lines *l, size_t room)
+static int open_source(struct native_lines *l, struct source *source, const struct elf_file *file, size_t room)
+{
+	int err;
+
+	source->fd = elf_file_dup(file);
+	if (source->fd < 0)
+		return source->fd;
+	/* libelf would map the file, which its owner may make shorter meanwhile. */
+	source->elf = elf_begin(source->fd, ELF_C_READ, NULL);
+	if (!source->elf)
+		return -EBADMSG;
+	err = measure(l, source->elf, room);
+	if (err)
+		return err;
+	source->dwarf = dwarf_begin_elf(source->elf, DWARF_C_READ, NULL);
+	return source->dwarf ? 0 : -ENOENT;
+}
+
+static int open_both(struct native_lines *l, const struct elf_file *elf, const struct elf_file *shared, size_t room)
 {
 	const char *name;
 	const void *id;
 	int err;
 
 	elf_version(EV_CURRENT);
-	/* libelf would map the file, which its owner may make shorter meanwhile. */
-	l->elf = elf_begin(l->fd, ELF_C_READ, NULL);
-	if (!l->elf)
-		return -EBADMSG;
-	err = measure(l, room);
-	if (err)
-		return err;
-	l->dwarf = dwarf_begin_elf(l->elf, DWARF_C_READ, NULL);
-	if (!l->dwarf)
-		return -ENOENT;
-	/* Libdw would look for that file by itself, by the path that this one names. */
-	if (dwelf_dwarf_gnu_debugaltlink(l->dwarf, &name, &id) > 0)
-		return -ENOENT;
-	return find_units(l);
+	err = open_source(l, &l->own, elf, room);
+	/* Libdw would look for that file by itself, by the path that this one names, if it were not told of it. */
+	if (!err && dwelf_dwarf_gnu_debugaltlink(l->own.dwarf, &name, &id) > 0) {
+		err = shared ? open_source(l, &l->shared, shared, room) : -ENOLINK;
+		if (!err)
+			dwarf_setalt(l->own.dwarf, l->shared.dwarf);
+	}
+	return err ? err : find_units(l);
 }
 
-int native_lines_open(const struct elf_file *elf, size_t room, struct native_lines **out)
+int native_lines_open(const struct elf_file *elf, const struct elf_file *shared, size_t room, struct native_lines **out)
 {
 	struct native_lines *l = calloc(1, sizeof(*l));
-	int err = -ENOMEM;
+	int err;
 
 	*out = NULL;
 	if (!l)
-		return err;
-	l->fd = elf_file_dup(elf);
-	err = l->fd < 0 ? l->fd : open_dwarf(l, room);
+		return -ENOMEM;
+	l->own.fd = l->shared.fd = -1;
+	err = open_both(l, elf, shared, room);
 	if (err)
 		native_lines_close(l);
 	else
@@ -153,14 +172,20 @@ int native_lines_open(const struct elf_file *elf, size_t room, struct native_lin
 	return err;
 }
 
+static void close_source(struct source *source)
+{
+	dwarf_end(source->dwarf);
+	elf_end(source->elf);
+	if (source->fd >= 0)
+		close(source->fd);
+}
+
 void native_lines_close(struct native_lines *l)
 {
 	if (!l)
 		return;
-	dwarf_end(l->dwarf);
-	elf_end(l->elf);
-	if (l->fd >= 0)
-		close(l->fd);
+	close_source(&l->own);
+	close_source(&l->shared);
 	free(l->units.items);
 	free(l->functions.items);
 	free(l);
@@ -236,7 +261,7 @@ static int turn_to_unit(struct native_lines *l, uint64_t address, Dwarf_Die *uni
 	const struct range *found = find_range(&l->units, address);
 	int err;
 
-	if (!found || !dwarf_offdie(l->dwarf, found->entry, unit))
+	if (!found || !dwarf_offdie(l->own.dwarf, found->entry, unit))
 		return -ENOENT;
 	if (l->unit == found->entry)
 		return 0;
@@ -329,7 +354,7 @@ int native_lines_find(struct native_lines *l, uint64_t address, struct native_li
 
 	if (!err)
 		function = find_range(&l->functions, address);
-	if (err || !function || !dwarf_offdie(l->dwarf, function->entry, &die))
+	if (err || !function || !dwarf_offdie(l->own.dwarf, function->entry, &die))
 		return err == -ENOMEM ? err : 0;
 	memset(&out[0], 0, sizeof(out[0]));
 	write_name(&out[count++], &die);

@@ -22,10 +22,13 @@
 struct native_lines;
 
 /*
- * Opens the information of a file, which may be closed then. room: most bytes of it, unpacked. Returns 0 and *out;
- * -ENOENT without any, or with some of it in a file of its own (dwz, -gsplit-dwarf); -EFBIG; or another negative errno.
+ * Opens the information of a file, which may be closed then. shared: the file with what it has in common with others
+ * (dwz -m), which may be closed then, too, or NULL. room: most bytes of both, unpacked. Returns 0 and *out; -ENOENT
+ * without any; -ENOLINK with some of it in another file: one that is shared and was not given, or those of
+ * -gsplit-dwarf, which are not read; -EFBIG; or another negative errno.
  */
-int native_lines_open(const struct elf_file *elf, size_t room, struct native_lines **out);
+int native_lines_open(const struct elf_file *elf, const struct elf_file *shared, size_t room,
+		      struct native_lines **out);
 /* Accepts NULL. */
 void native_lines_close(struct native_lines *l);
 /* Returns the bytes of the sections. */

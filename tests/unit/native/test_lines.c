@@ -74,7 +74,7 @@ static struct native_lines *open_file(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(elf_file_open(fd, &elf), 0);
-	assert_int_equal(native_lines_open(elf, ROOM, &l), 0);
+	assert_int_equal(native_lines_open(elf, NULL, ROOM, &l), 0);
 	/* The file may be closed. */
 	elf_file_free(elf);
 	close(fd);
@@ -115,9 +115,9 @@ static void test_limit(void **state)
 
 	(void)state;
 	assert_int_equal(elf_file_open(fd, &elf), 0);
-	assert_int_equal(native_lines_open(elf, bytes - 1, &none), -EFBIG);
+	assert_int_equal(native_lines_open(elf, NULL, bytes - 1, &none), -EFBIG);
 	assert_null(none);
-	assert_int_equal(native_lines_open(elf, bytes, &none), 0);
+	assert_int_equal(native_lines_open(elf, NULL, bytes, &none), 0);
 	native_lines_close(none);
 	native_lines_close(l);
 	elf_file_free(elf);
@@ -161,7 +161,7 @@ static int open_copy(int fd, struct native_lines **l)
 	int err = elf_file_open(fd, &elf);
 
 	assert_int_equal(err, 0);
-	err = native_lines_open(elf, ROOM, l);
+	err = native_lines_open(elf, NULL, ROOM, l);
 	elf_file_free(elf);
 	return err;
 }

@@ -16,8 +16,9 @@
 enum state {
 	UNTRIED,
 	THERE,
-	NONE,   /* it has no information for debuggers, and none was found */
-	FAILED, /* it is too large, or could not be read in time */
+	NONE,      /* it has no information for debuggers, and none was found */
+	ELSEWHERE, /* that is in files of its own, which are not there or not read */
+	FAILED,    /* it is too large, or could not be read in time */
 };
 
 /* A file of which lines are wanted. */
@@ -81,8 +82,8 @@ static void note_result(struct lines_file *file, int err)
 {
 	if (!err)
 		file->state = THERE;
-	else if (err == -ENOENT && file->state == UNTRIED)
-		file->state = NONE;
+	else if ((err == -ENOENT || err == -ENOLINK) && file->state == UNTRIED)
+		file->state = err == -ENOENT ? NONE : ELSEWHERE;
 	else if (err == -EFBIG || ++file->tries == TRIES_MAX)
 		file->state = FAILED;
 }
@@ -91,7 +92,7 @@ static void note_result(struct lines_file *file, int err)
 static bool put_off_lines(struct session *s, int err)
 {
 	struct session_native_state *n = s->native;
-	bool is_refused = n->names_source.fetched_size && err != -ENOENT && err != -EFBIG;
+	bool is_refused = n->names_source.fetched_size && err != -ENOENT && err != -ENOLINK && err != -EFBIG;
 
 	if (is_refused)
 		n->fetching.refused = err;
@@ -185,6 +186,7 @@ void native_tell_lines(const struct session_native_state *n, struct session_nati
 	}
 	out->unread_line_places = native_frames_count_without_lines(n->frames);
 	out->lineless_files = write_files(n, NONE, out->lineless, sizeof(out->lineless));
+	out->elsewhere_line_files = write_files(n, ELSEWHERE, out->elsewhere_lines, sizeof(out->elsewhere_lines));
 	out->failed_line_files = write_files(n, FAILED, out->failed_lines, sizeof(out->failed_lines));
 }
 

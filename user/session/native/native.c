@@ -507,6 +507,9 @@ static void print_lines(const struct session_native_account *a, FILE *out)
 		a->line_places);
 	if (a->lineless_files)
 		fprintf(out, "; no information for debuggers: %s", a->lineless);
+	if (a->elsewhere_line_files)
+		fprintf(out, "; with it in another file, which is missing (dwz) or not read (-gsplit-dwarf): %s",
+			a->elsewhere_lines);
 	if (a->failed_line_files)
 		fprintf(out, "; too large or not readable: %s", a->failed_lines);
 	if (a->unread_line_places)
@@ -593,6 +596,7 @@ static const struct session_entry entries[] = {
 	{"native", "line_places_found", SESSION_COUNT(native.line_places_found)},
 	{"native", "line_places_unread", SESSION_COUNT(native.unread_line_places)},
 	{"native", "files_without_lines", SESSION_COUNT(native.lineless_files)},
+	{"native", "files_with_lines_elsewhere", SESSION_COUNT(native.elsewhere_line_files)},
 	{"native", "files_with_failed_lines", SESSION_COUNT(native.failed_line_files)},
 #define X(name, key, text) {"native", key, SESSION_COUNT(native.fetch_ends[NATIVE_FETCH_##name])},
 	NATIVE_FETCH_ENDS_X(X)
