@@ -5,6 +5,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <endian.h>
 #include <errno.h>
 #include <gelf.h>
 #include <stdbool.h>
@@ -88,15 +89,100 @@ static int find_units(struct native_lines *l)
 	return err ? err : l->units.count ? 0 : is_split ? -ENOLINK : -ENOENT;
 }
 
+/* What the name of a section begins with that is packed as before SHF_COMPRESSED: "ZLIB", its size, and the rest. */
+#define PACKED_BEGIN ".zdebug_"
+
+/* Returns the name of a section that is for debuggers, without what all of them begin with, or NULL. */
+static const char *debug_name(Elf *elf, size_t names, Elf_Scn *section, GElf_Shdr *header)
+{
+	static const char *const begins[] = {".debug_", PACKED_BEGIN};
+	const char *name = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+
+	for (size_t i = 0; name && header->sh_type != SHT_NOBITS && i < sizeof(begins) / sizeof(*begins); i++) {
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return name + strlen(begins[i]);
+	}
+	return NULL;
+}
+
+/*
+ * Returns whether each string of the file ends in its section. Libdw 0.188 takes that for granted, and would show what
+ * lies behind it in memory. contains_text() tells of strings within other sections.
+ */
+static bool has_whole_strings(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name = debug_name(elf, names, section, &header);
+		const Elf_Data *data;
+
+		if (!name || (strcmp(name, "str") != 0 && strcmp(name, "line_str") != 0))
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (data && data->d_size && ((const char *)data->d_buf)[data->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether a text, if it is in the section, has its end there. */
+static bool contains_text(Elf_Scn *section, const char *text)
+{
+	const Elf_Data *data = elf_rawdata(section, NULL);
+	uintptr_t at, begin = data ? (uintptr_t)data->d_buf : 0;
+
+	at = (uintptr_t)text - begin;
+	return !data || at >= data->d_size || memchr(text, '\0', data->d_size - at);
+}
+
+/* Returns the text, or NULL for one that goes on behind the section that it is in. */
+static const char *whole_text(const struct native_lines *l, const char *text)
+{
+	const struct source *const sources[] = {&l->own, &l->shared};
+
+	for (size_t i = 0; text && i < sizeof(sources) / sizeof(*sources); i++) {
+		Elf_Scn *section = NULL;
+		GElf_Shdr header;
+		size_t names;
+
+		if (!sources[i]->elf || elf_getshdrstrndx(sources[i]->elf, &names))
+			continue;
+		while ((section = elf_nextscn(sources[i]->elf, section))) {
+			if (debug_name(sources[i]->elf, names, section, &header) && !contains_text(section, text))
+				return NULL;
+		}
+	}
+	return text;
+}
+
+/* Returns the bytes of a section that is packed as before SHF_COMPRESSED, as unpacked. */
+static size_t old_packed_bytes(Elf *elf, const GElf_Shdr *header)
+{
+	const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header->sh_offset, 12, ELF_T_BYTE);
+	uint64_t size;
+
+	if (!data || data->d_size != 12)
+		return SIZE_MAX / 2;
+	memcpy(&size, (const char *)data->d_buf + 4, sizeof(size));
+	size = be64toh(size);
+	return size < SIZE_MAX / 2 ? size : SIZE_MAX / 2;
+}
+
 /* Returns the bytes of a section, as unpacked, or 0 for one that is not for debuggers. */
 static size_t section_bytes(Elf *elf, size_t names, Elf_Scn *section)
 {
 	GElf_Shdr header;
 	GElf_Chdr packed;
-	const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
-	if (!name || strncmp(name, ".debug_", strlen(".debug_")) != 0 || header.sh_type == SHT_NOBITS)
+	if (!debug_name(elf, names, section, &header))
 		return 0;
+	if (!strncmp(elf_strptr(elf, names, header.sh_name), PACKED_BEGIN, strlen(PACKED_BEGIN)))
+		return header.sh_size + old_packed_bytes(elf, &header);
 	if (!(header.sh_flags & SHF_COMPRESSED))
 		return header.sh_size;
 	return gelf_getchdr(section, &packed) ? header.sh_size + packed.ch_size : SIZE_MAX / 2;
@@ -135,7 +221,9 @@ static int open_source(struct native_lines *l, struct source *source, const stru
 	if (err)
 		return err;
 	source->dwarf = dwarf_begin_elf(source->elf, DWARF_C_READ, NULL);
-	return source->dwarf ? 0 : -ENOENT;
+	if (!source->dwarf)
+		return -ENOENT;
+	return has_whole_strings(source->elf) ? 0 : -EBADMSG;
 }
 
 static int open_both(struct native_lines *l, const struct elf_file *elf, const struct elf_file *shared, size_t room)
@@ -297,8 +385,9 @@ static bool descend(Dwarf_Die *die, uint64_t address)
 }
 
 /* Writes the end of a path that is too long. */
-static void write_path(struct native_line *out, const char *path)
+static void write_path(const struct native_lines *l, struct native_line *out, const char *found)
 {
+	const char *path = whole_text(l, found);
 	size_t size = path ? strlen(path) + 1 : 0;
 
 	if (size)
@@ -306,19 +395,19 @@ static void write_path(struct native_line *out, const char *path)
 		       size > sizeof(out->file) ? sizeof(out->file) : size);
 }
 
-static void write_name(struct native_line *out, Dwarf_Die *die)
+static void write_name(const struct native_lines *l, struct native_line *out, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *linked = NULL;
 
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
 	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-		linked = dwarf_formstring(&attribute);
-	out->is_demangled = native_demangle(linked ?: dwarf_diename(die) ?: "", out->function, sizeof(out->function));
+		linked = whole_text(l, dwarf_formstring(&attribute));
+	out->is_demangled = native_demangle(linked ?: whole_text(l, dwarf_diename(die)) ?: "", out->function, sizeof(out->function));
 }
 
 /* Writes where a function is called that is inlined. */
-static void write_call(struct native_line *out, Dwarf_Die *unit, Dwarf_Die *inlined)
+static void write_call(const struct native_lines *l, struct native_line *out, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word file, line;
@@ -329,12 +418,12 @@ static void write_call(struct native_line *out, Dwarf_Die *unit, Dwarf_Die *inli
 	    !dwarf_attr(inlined, DW_AT_call_file, &attribute) || dwarf_formudata(&attribute, &file) ||
 	    dwarf_getsrcfiles(unit, &files, &count) || file >= count)
 		return;
-	write_path(out, dwarf_filesrc(files, file, NULL, NULL));
+	write_path(l, out, dwarf_filesrc(files, file, NULL, NULL));
 	out->line = line <= INT32_MAX ? (int32_t)line : 0;
 }
 
 /* Writes the line of the instruction itself. */
-static void write_line(struct native_line *out, Dwarf_Die *unit, uint64_t address)
+static void write_line(const struct native_lines *l, struct native_line *out, Dwarf_Die *unit, uint64_t address)
 {
 	Dwarf_Line *row = dwarf_getsrc_die(unit, address);
 	int line = 0;
@@ -342,7 +431,7 @@ static void write_line(struct native_line *out, Dwarf_Die *unit, uint64_t addres
 	if (!row)
 		return;
 	dwarf_lineno(row, &line);
-	write_path(out, dwarf_linesrc(row, NULL, NULL));
+	write_path(l, out, dwarf_linesrc(row, NULL, NULL));
 	out->line = line > 0 ? line : 0;
 }
 
@@ -357,16 +446,16 @@ int native_lines_find(struct native_lines *l, uint64_t address, struct native_li
 	if (err || !function || !dwarf_offdie(l->own.dwarf, function->entry, &die))
 		return err == -ENOMEM ? err : 0;
 	memset(&out[0], 0, sizeof(out[0]));
-	write_name(&out[count++], &die);
+	write_name(l, &out[count++], &die);
 	for (unsigned depth = 0; depth < DEPTH_MAX && descend(&die, address); depth++) {
 		if (dwarf_tag(&die) != DW_TAG_inlined_subroutine)
 			continue;
-		write_call(&out[count - 1], &unit, &die);
+		write_call(l, &out[count - 1], &unit, &die);
 		if (count == NATIVE_INLINED_MAX)
 			return count;
 		memset(&out[count], 0, sizeof(out[count]));
-		write_name(&out[count++], &die);
+		write_name(l, &out[count++], &die);
 	}
-	write_line(&out[count - 1], &unit, address);
+	write_line(l, &out[count - 1], &unit, address);
 	return count;
 }
