@@ -90,6 +90,7 @@ THOROUGH = {
     "test_targets": None,
     "test_dump_schema::test_what_it_does_not_allow": None,
     "test_formats_timeline::test_speedscope_shows_gaps": None,
+    "test_native_places::test_firefox_profiler_symbolizes": None,
     "test_native_places::test_lines_of_a_file_that_dwz_made_small": None,
     "test_native::test_chains_that_are_known": ["*2.7*", "*3.8*", "*3.11*", "*3.12*", "*3.15*", "built*"],
     "test_native_agrees::test_threads_that_have_slept_since_before_the_run": ["*2.7*", "*3.10*", "*3.13*", "*3.14*", "*3.15*"],

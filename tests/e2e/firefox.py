@@ -24,9 +24,9 @@ class Firefox:
         program = node_peers.package("@firefox-devtools/profiler-cli") / "dist" / "profiler-cli.js"
         self.argv = [node_peers.program("node"), str(program)]
 
-    def daemon(self, path):
+    def daemon(self, path, *options):
         """As the command "load" starts it, which gives it 500 ms to be ready: too little for a busy machine."""
-        argv = [*self.argv, "--daemon", str(path), "--session", SESSION]
+        argv = [*self.argv, "--daemon", str(path), "--session", SESSION, *options]
         silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return harness.started(argv, env=self.environment, **silent)
 
@@ -59,11 +59,11 @@ class Firefox:
 
 
 @contextlib.contextmanager
-def firefox(path, folder):
+def firefox(path, folder, *options):
     needs(node_peers.node_modules)
     for attempt in range(TRIES):
         session = Firefox(folder / str(attempt))
-        with session.daemon(path) as daemon:
+        with session.daemon(path, *options) as daemon:
             end = time.monotonic() + harness.PATIENCE
             while daemon.poll() is None and time.monotonic() < end:
                 if session.run("status")[0] == 0:

@@ -2,13 +2,19 @@
 """Where native functions are: build-ids and addresses, by which others find their symbols; lines, and what is inlined."""
 
 import collections
+import contextlib
+import http.server
+import json
 import re
 import shutil
+import threading
+import uuid
 from pathlib import Path
 
 import pytest
 
 import harness
+from firefox import firefox
 from harness import pybpf
 from native_lines import LIBRARY, build_id, check_chains, make, record, run, stripped
 
@@ -71,6 +77,62 @@ def test_another_symbolizes(whole, tmp_path):
     run(harness.PYBPF, "report", saved, "--anonymize", "-o", tmp_path / "hidden.pybpf")
     mappings = pprof(tmp_path / "hidden.pybpf", "-raw").split("\nMappings\n", 1)[1]
     assert LIBRARY not in mappings and build_id(whole) not in mappings, mappings
+
+
+class SymbolServer(http.server.BaseHTTPRequestHandler):
+    """Knows the functions of one library, as Mozilla's and samply's servers do."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        results = []
+        for job in asked["jobs"]:
+            known = [tuple(module) == self.server.module for module in job["memoryMap"]]
+            frames = [[self.name(*place, number, known, job["memoryMap"]) for number, place in enumerate(stack)] for stack in job["stacks"]]
+            results.append({"found_modules": {"/".join(module): there for module, there in zip(job["memoryMap"], known)}, "stacks": frames})
+        body = json.dumps({"results": results}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def name(self, module, address, number, known, modules):
+        found = {"frame": number, "module": modules[module][0], "module_offset": hex(address)}
+        begins = [begin for begin in self.server.functions if begin <= address]
+        if known[module] and begins:
+            found.update({"function": self.server.functions[max(begins)], "function_offset": hex(address - max(begins))})
+        return found
+
+    def log_message(self, *args):
+        pass
+
+
+def breakpad_id(identity):
+    """As Mozilla's dump_syms makes it: https://crates.io/crates/debugid."""
+    return uuid.UUID(bytes_le=bytes.fromhex(identity)[:16]).hex.upper() + "0"
+
+
+def test_firefox_profiler_symbolizes(whole, tmp_path):
+    """Its own code asks a server by the library's identities, and has the functions by their addresses; but not those that have names."""
+    library, saved, path = stripped(whole, tmp_path), tmp_path / "p.pybpf", tmp_path / "p.gecko.json"
+    record(library, saved, "--native")
+    run(harness.PYBPF, "report", saved, "-o", path)
+    file = json.loads(path.read_text(encoding="utf-8"))
+    (lib,) = [lib for lib in file["libs"] if lib["name"] == LIBRARY]
+    assert (lib["codeId"], lib["breakpadId"]) == (build_id(whole), breakpad_id(build_id(whole))), lib
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SymbolServer)
+    server.module = (LIBRARY, lib["breakpadId"])
+    server.functions = {int(begin, 16): name for begin, name in re.findall(r"(?m)^([0-9a-f]+) [tT] (\S+)$", run("nm", whole))}
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with contextlib.closing(server.socket), firefox(path, tmp_path / "session", "--symbol-server", "http://127.0.0.1:%d" % server.server_port) as session:
+        (thread,) = session.ask("thread", "list", "--limit", 0)["threads"]
+        functions = session.ask("thread", "functions", "--thread", thread["threadHandle"], "--limit", 0)["functions"]
+        server.shutdown()
+    names = {function["nameWithLibrary"] for function in functions if function["nameWithLibrary"].startswith(LIBRARY)}
+    assert {"%s!%s" % (LIBRARY, name) for name in ("nl_go", "outer", "twice")} <= names and not any("+0x" in name for name in names), names
+    run(harness.PYBPF, "report", saved, "--anonymize", "-o", path)
+    hidden = json.loads(path.read_text(encoding="utf-8"))
+    assert hidden["meta"]["symbolicated"] and not any(lib["breakpadId"] or lib["codeId"] for lib in hidden["libs"]), hidden["libs"]
+    assert set(hidden["shared"]["frameTable"]["address"]) == {-1}
 
 
 def test_lines_and_inlined_functions(whole, tmp_path):

@@ -112,7 +112,7 @@ static void write_frames(struct writer *w)
 	json_uint(j, "length", count);
 	json_begin_array(j, "address");
 	for (uint32_t i = 0; i < count; i++)
-		json_int(j, NULL, -1);
+		json_int(j, NULL, gecko_files_address(&w->files, profile_frame_at(w->p, i)));
 	json_end_array(j);
 	write_column(j, "inlineDepth", count, 0);
 	json_begin_array(j, "category");
@@ -456,6 +456,16 @@ static void write_extra(struct writer *w, const struct output_tracks *tracks)
 	json_end_array(j);
 }
 
+/* Returns whether there are functions for whose names the profiler is to ask a symbol server. */
+static bool wants_symbols(const struct writer *w)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < profile_frame_count(w->p) && !found; i++)
+		found = gecko_files_address(&w->files, profile_frame_at(w->p, i)) >= 0;
+	return found;
+}
+
 static void write_meta(struct writer *w, const struct output_tracks *tracks)
 {
 	double start_ms = number_of(w->p, PROFILE_FACT_START, 0) / 1e6;
@@ -493,8 +503,8 @@ static void write_meta(struct writer *w, const struct output_tracks *tracks)
 	json_string(j, "eventDelay", "ms");
 	json_string(j, "threadCPUDelta", "ns");
 	json_end_object(j);
-	json_bool(j, "symbolicated", true);
-	json_bool(j, "symbolicationNotSupported", true);
+	json_bool(j, "symbolicated", !wants_symbols(w));
+	json_bool(j, "symbolicationNotSupported", !wants_symbols(w));
 	json_bool(j, "usesOnlyOneStackType", true);
 	json_bool(j, "sourceCodeIsNotOnSearchfox", true);
 	gecko_write_schema(j, tracks);

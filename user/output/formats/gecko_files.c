@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/formats/gecko_files.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "profile/mappings.h"
 
 /* resourceTypes.library of Firefox Profiler's src/profile-logic/data-structures. */
 #define RESOURCE_LIBRARY 1
@@ -47,6 +50,68 @@ void gecko_files_write_source(const struct gecko_files *f, uint32_t library, uin
 		json_uint(j, NULL, intern_find(&f->sources, &file));
 }
 
+/*
+ * Most bytes by which linkers move segments of a library against their place in the file. A program that is linked to a
+ * fixed address begins further up, and the profiler counts addresses from there.
+ */
+#define MOVED_MAX ((uint64_t)1 << 20)
+
+int64_t gecko_files_address(const struct gecko_files *f, const struct profile_frame *frame)
+{
+	const struct profile_mapping *mapping;
+
+	if (frame->kind != PROFILE_NATIVE || !(frame->marks & PROFILE_CODE_NAMELESS) || !frame->address ||
+	    !frame->mapping || frame->address > INT64_MAX)
+		return -1;
+	mapping = profile_mapping_at(f->p, frame->mapping - 1);
+	if (!mapping->build_id || mapping->start - mapping->offset > MOVED_MAX)
+		return -1;
+	return (int64_t)frame->address;
+}
+
+/* Returns the build-id of a library in hexadecimal digits, "" without one. */
+static const char *build_id_of(const struct gecko_files *f, uint32_t library)
+{
+	for (uint32_t i = 0; i < profile_mapping_count(f->p); i++) {
+		const struct profile_mapping *mapping = profile_mapping_at(f->p, i);
+
+		if (mapping->file == library && mapping->build_id)
+			return profile_string(f->p, mapping->build_id);
+	}
+	return "";
+}
+
+/* Digits of a GUID, of which an identity of Breakpad has those of the build-id's first bytes, and an age. */
+#define GUID_DIGITS 32
+
+/*
+ * Writes the identity by which symbol servers know a library: its build-id as the fields of a GUID, which are numbers
+ * of 4, 2 and 2 bytes, the lowest first, and single bytes; and an age of 0.
+ */
+static void write_breakpad_id(const char *build_id, struct json *j)
+{
+	static const unsigned char order[GUID_DIGITS / 2] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+	size_t length = strlen(build_id);
+	char id[GUID_DIGITS + 2] = "";
+
+	for (size_t i = 0; length && i < GUID_DIGITS; i++) {
+		size_t digit = 2 * (size_t)order[i / 2] + i % 2;
+
+		id[i] = digit < length ? (char)toupper((unsigned char)build_id[digit]) : '0';
+	}
+	if (length)
+		id[GUID_DIGITS] = '0';
+	json_string(j, "breakpadId", id);
+}
+
+static void write_code_id(const char *build_id, struct json *j)
+{
+	if (*build_id)
+		json_string(j, "codeId", build_id);
+	else
+		json_null(j, "codeId");
+}
+
 void gecko_files_write_libs(const struct gecko_files *f, struct json *j)
 {
 	static const char *const named[] = {"name", "path", "debugName", "debugPath"};
@@ -58,8 +123,8 @@ void gecko_files_write_libs(const struct gecko_files *f, struct json *j)
 		json_string(j, "arch", profile_find_fact(f->p, PROFILE_FACT_ARCH) ?: "");
 		for (size_t k = 0; k < sizeof(named) / sizeof(*named); k++)
 			json_string(j, named[k], profile_string(f->p, files[i]));
-		json_string(j, "breakpadId", ""); /* its symbols are in the profile */
-		json_null(j, "codeId");
+		write_breakpad_id(build_id_of(f, files[i]), j);
+		write_code_id(build_id_of(f, files[i]), j);
 		json_end_object(j);
 	}
 	json_end_array(j);

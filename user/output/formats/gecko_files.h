@@ -25,6 +25,12 @@ int gecko_files_add(struct gecko_files *f, uint32_t library, uint32_t source);
 void gecko_files_write_resource(const struct gecko_files *f, uint32_t library, struct json *j);
 void gecko_files_write_source(const struct gecko_files *f, uint32_t library, uint32_t file, struct json *j);
 
+/*
+ * Returns the address of a function of compiled code in its library, by which the profiler asks for its name, or -1: it
+ * has a name, or its library has no build-id, or addresses that are not those of a library.
+ */
+int64_t gecko_files_address(const struct gecko_files *f, const struct profile_frame *frame);
+
 /* Writes the member libs of the file, and the members resourceTable and sources of what threads share. */
 void gecko_files_write_libs(const struct gecko_files *f, struct json *j);
 void gecko_files_write_tables(const struct gecko_files *f, struct json *j);
