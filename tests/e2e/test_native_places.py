@@ -7,6 +7,7 @@ import http.server
 import json
 import re
 import shutil
+import subprocess
 import threading
 import uuid
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import harness
 from firefox import firefox
 from harness import pybpf
-from native_lines import LIBRARY, build_id, check_chains, make, record, run, stripped
+from native_lines import LIBRARY, SOURCE, build_id, check_chains, make, marks, record, run, stripped
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -151,6 +152,20 @@ def test_lines_and_inlined_functions(whole, tmp_path):
     # Which library the code is in is known beside its source.
     text = pybpf("report", saved, "-f", "text").out
     assert re.search(r"\d%%  %s, from <module>" % LIBRARY, text), text
+
+
+def test_lines_in_top(whole):
+    goes = "import ctypes, sys\ngo = ctypes.CDLL(sys.argv[1]).nl_go\nwhile True: go(50)"
+    with subprocess.Popen([*harness.default_python().argv, "-c", goes, whole]) as target:
+        try:
+            top = pybpf("top", "--native-lines", "-p", target.pid, "-d", 1.5, "-i", 1.5, "-F", 499, "--output", "jsonl")
+        finally:
+            target.kill()
+    assert top.code == 0, top.err
+    rows = json.loads(top.out.splitlines()[-1])["lines"]
+    line = marks()
+    found = {(row["name"], row["line"]) for row in rows if row["file"] == SOURCE.name}
+    assert found >= {("nl_go", line["go"]), ("outer", line["outer"]), ("call_twice", line["inlined_caller"])}, rows
 
 
 def test_lines_of_a_file_for_debuggers(whole, tmp_path):

@@ -37,6 +37,9 @@ extern const struct cli_option cli_record_sampling_options[];
 /* Takes the value of --native, which may be NULL. Returns 0, or the exit code after one sentence. */
 int cli_take_native(const struct cli_option *option, const char *value, struct session_options *session);
 
+/* Does what --native-lines says. */
+void cli_take_native_lines(struct session_options *session);
+
 /*
  * Parses the command line into r, which holds the defaults. Returns 0, or the exit code after one sentence on stderr.
  * Sets *done if --help or --version was given and has been printed.

@@ -123,15 +123,20 @@ static int take_native(const struct cli_option *option, const char *value, void 
 	return cli_take_native(option, value, &r->session);
 }
 
+void cli_take_native_lines(struct session_options *session)
+{
+	session->native_lines = true;
+	if (session->native == SESSION_NATIVE_NONE)
+		session->native = SESSION_NATIVE;
+}
+
 static int take_native_lines(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
 
 	(void)option;
 	(void)value;
-	r->session.native_lines = true;
-	if (r->session.native == SESSION_NATIVE_NONE)
-		r->session.native = SESSION_NATIVE;
+	cli_take_native_lines(&r->session);
 	return 0;
 }
 

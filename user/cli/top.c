@@ -126,6 +126,16 @@ static int take_native(const struct cli_option *option, const char *value, void 
 	return cli_take_native(option, value, &top->session);
 }
 
+static int take_native_lines(const struct cli_option *option, const char *value, void *target)
+{
+	struct top_command *top = target;
+
+	(void)option;
+	(void)value;
+	cli_take_native_lines(&top->session);
+	return 0;
+}
+
 static int take_rows(const struct cli_option *option, const char *value, void *target)
 {
 	struct top_command *top = target;
@@ -161,6 +171,10 @@ static const struct cli_option options[] = {
 	 .take = cli_take_word, .offset = offsetof(struct top_command, by), .words = by_words},
 	{"native", 'n', "all", "functions of C and other compiled languages, too, as of `pybpf record`",
 	 .take = take_native, .optional = true},
+	{"native-lines", 0, NULL,
+	 "--native with their lines, and with functions that are inlined into them, of files that have information for "
+	 "debuggers",
+	 .take = take_native_lines},
 	{"no-wait-states", 0, NULL,
 	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
