@@ -149,10 +149,13 @@ WALK_ONCE int native_count_pages(struct native_search *n, __u32 first, __u32 pag
 	return 0;
 }
 
-/* Returns whether frames tell an instruction from the others of its row. */
+/*
+ * Returns whether frames tell an instruction from the others of its row. A row without a rule is not one function's: it
+ * begins behind the last function that has one, and may have any number of others in it.
+ */
 static __always_inline bool native_is_exact(const struct native_scratch *n, __u32 rule)
 {
-	return native_exact(n) == PYBPF_NATIVE_EXACT_ALL ||
+	return native_exact(n) == PYBPF_NATIVE_EXACT_ALL || PYBPF_RULE_KIND(rule) == PYBPF_NATIVE_NONE ||
 	       (native_exact(n) == PYBPF_NATIVE_EXACT && !(rule & PYBPF_RULE_EVAL));
 }
 

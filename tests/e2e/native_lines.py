@@ -20,10 +20,10 @@ def run(*argv, **options):
     return subprocess.run(list(map(str, argv)), check=True, capture_output=True, text=True, **options).stdout
 
 
-def make(path, *options):
+def make(path, *options, source=SOURCE):
     """Compiles the library with its symbols and its information for debuggers."""
     compiler = shutil.which("gcc") or pytest.skip("there is no gcc")
-    run(compiler, "-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id", *options, "-o", path, SOURCE)
+    run(compiler, "-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id", *options, "-o", path, source)
     return path
 
 

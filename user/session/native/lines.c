@@ -156,8 +156,10 @@ uint32_t native_find_row(const struct session *s, uint32_t number, uint32_t pc)
 	}
 	if (!low || kernel_read_native_page(s->kernel, shown->first + low - 1, &page))
 		return pc;
-	for (uint32_t i = 0; i < PYBPF_NATIVE_PAGE_ROWS && page.rows[i].pc <= pc; i++)
-		row = page.rows[i].pc;
+	for (uint32_t i = 0; i < PYBPF_NATIVE_PAGE_ROWS && page.rows[i].pc <= pc; i++) {
+		/* As the kernel side has it: a row without a rule is not one function's. */
+		row = PYBPF_RULE_KIND(page.rows[i].rule) == PYBPF_NATIVE_NONE ? pc : page.rows[i].pc;
+	}
 	return row;
 }
 

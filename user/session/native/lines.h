@@ -23,7 +23,7 @@ int native_find_lines(struct session *s);
 
 /*
  * Returns the pc at which the row begins that has an instruction of the file with this number, or the instruction's own
- * where the table is not there.
+ * where the table is not there, or the row has no rule.
  */
 uint32_t native_find_row(const struct session *s, uint32_t number, uint32_t pc);
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native frames of functions that are hard to see through: all of the chain, or its end behind a mark, and never another one."""
+
+import collections
+
+import pytest
+
+import harness
+from harness import pybpf
+from native_lines import make, run
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+SOURCE = harness.TOP / "tests" / "targets" / "native_unusual.c"
+CALLED = ["aligned_one", "aligned_two", "aligned_three", "plain"]
+GOES = "import ctypes, sys\nlib = ctypes.CDLL(sys.argv[1])\n" + "".join("def %s(): lib.nu_go(%d, 150)\n" % ("py_" + name, which) for which, name in enumerate(CALLED)) + "".join("py_%s()\n" % name for name in CALLED)
+MARK = "[native frames incomplete]"
+# No rule: what is shown ends there. The library's functions have none but for what can be told of their instructions.
+WITHOUT = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fomit-frame-pointer"]
+
+
+def chains(library, tmp_path):
+    """Python's function -> (the library's functions, marked or not) -> samples."""
+    saved = tmp_path / "p.pybpf"
+    done = pybpf("--native", "-F", 499, "-o", saved, "--", harness.default_python().argv[0], "-c", GOES, library)
+    assert done.code == 0, done.err
+    found = collections.defaultdict(collections.Counter)
+    for stack, count in pybpf("report", saved, "-f", "folded").stacks():
+        names = [frame.name for frame in stack]
+        begins = [i for i, name in enumerate(names) if name.startswith("py_")]
+        if begins:
+            shown = tuple(frame.name for frame in stack[begins[0] + 1 :] if frame.file == library.name)
+            found[names[begins[0]][3:]][shown, MARK in names] += count
+    return found
+
+
+@pytest.mark.parametrize("options", [["-O2"], ["-O2", "-mstackrealign"], ["-O3", "-mavx2"]], ids=" ".join)
+def test_aligned_stacks_are_whole(options, tmp_path):
+    found = chains(make(tmp_path / "unusual.so", *options, source=SOURCE), tmp_path)
+    for name in CALLED:
+        whole = found[name][("nu_go", name, "leaf"), False]
+        assert whole > 0.8 * found[name].total() > 20, found
+
+
+@pytest.mark.parametrize("options", [["-O2"], ["-O3", "-mavx2", "-mstackrealign"]], ids=" ".join)
+def test_nothing_is_false_without_information(options, tmp_path):
+    """The names come from the file for debuggers, by the addresses of frames: a row without a rule has several functions in it."""
+    whole = make(tmp_path / "whole.so", *options, *WITHOUT, source=SOURCE)
+    run("objcopy", "--only-keep-debug", whole, tmp_path / "unusual.debug")
+    library = tmp_path / "unusual.so"
+    run("objcopy", "--strip-all", "--add-gnu-debuglink=%s" % (tmp_path / "unusual.debug"), whole, library)
+    found = chains(library, tmp_path)
+    for name in CALLED:
+        truth = ("nu_go", name, "leaf")
+        for shown, marked in found[name]:
+            # Samples of each of the three, and of the clock, which is in another library.
+            possible = [truth[begin:end] for end in range(1, 4) for begin in range(end if marked else 1)] + [()]
+            assert shown in possible, (shown, marked, found)
+        assert sum(count for (shown, _), count in found[name].items() if shown[-1:] == ("leaf",)) > 0.8 * found[name].total() > 20, found
