@@ -31,8 +31,8 @@ struct fetch_process {
 	struct network_curl curl;
 };
 
-/* Says on the socket that it began, by an error of code 0, or why it cannot begin; answers questions, and ends. */
-void fetch_work(struct fetch_process *process) __attribute__((noreturn));
+/* Answers questions until the other end is closed. A child_main of struct fetch_process. */
+void fetch_work(int socket, void *process);
 
 /* transfer.c: one attempt to get a file from one server. */
 struct fetch_transfer {

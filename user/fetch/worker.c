@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "child/child.h"
 #include "fetch/internal.h"
 #include "rights/rights.h"
 
@@ -76,19 +77,11 @@ static void find_answer(struct fetch_transfer *transfer, struct fetch_process *p
 		answer->error = -EIO;
 }
 
-void fetch_work(struct fetch_process *process)
+static void work(struct fetch_process *process, struct fetch_transfer *transfer)
 {
-	struct fetch_transfer transfer;
 	struct fetch_question question;
 	struct fetch_answer answer;
-	struct error error = {.code = 0};
 
-	prctl(PR_SET_NAME, "pybpf-fetch");
-	confine(process, &error);
-	if (!error.code && fetch_transfer_init(&transfer, process))
-		error_set(&error, -ENOMEM, "cannot prepare libcurl: out of memory");
-	if (send(process->socket, &error, sizeof(error), MSG_NOSIGNAL) != sizeof(error) || error.code)
-		_exit(1);
 	for (;;) {
 		ssize_t n = recv(process->socket, &question, sizeof(question), 0);
 
@@ -96,10 +89,24 @@ void fetch_work(struct fetch_process *process)
 			continue;
 		if (n != sizeof(question) || question.id_size > FETCH_ID_MAX)
 			break;
-		find_answer(&transfer, process, &question, &answer);
+		find_answer(transfer, process, &question, &answer);
 		if (send(process->socket, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 			break;
 	}
-	/* Without the clean-up of libraries, which may wait for a name server. */
-	_exit(0);
+}
+
+void fetch_work(int socket, void *state)
+{
+	struct fetch_process *process = state;
+	struct fetch_transfer transfer;
+	struct error error = {.code = 0};
+
+	process->socket = socket;
+	prctl(PR_SET_NAME, "pybpf-fetch");
+	confine(process, &error);
+	if (!error.code && fetch_transfer_init(&transfer, process))
+		error_set(&error, -ENOMEM, "cannot prepare libcurl: out of memory");
+	if (child_say_begun(socket, &error))
+		work(process, &transfer);
+	/* child_start() then ends the process without the clean-up of libraries, which may wait for a name server. */
 }
