@@ -91,6 +91,14 @@ static void on_hangup(void *arg)
 	a->options.on_hangup(a->options.on_hangup_arg);
 }
 
+/* Returns the seconds between looks at what is due. */
+static double get_tick_s(const struct agent *a)
+{
+	const double tick = a->options.epoch_s * TICK_SHARE;
+
+	return tick < TICK_MOST_S ? tick : TICK_MOST_S;
+}
+
 int agent_change(struct agent *a, const struct agent_options *options)
 {
 	int err = 0;
@@ -102,6 +110,8 @@ int agent_change(struct agent *a, const struct agent_options *options)
 	a->options.max_cpu = options->max_cpu;
 	if (a->begin + options->epoch_s < a->end)
 		a->end = a->begin + options->epoch_s;
+	if (a->run)
+		a->run->interval_s = get_tick_s(a);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
 		err = a->sinks[i]->reload ? a->sinks[i]->reload(a) : 0;
 	if (err)
@@ -111,13 +121,12 @@ int agent_change(struct agent *a, const struct agent_options *options)
 
 int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
-	const double tick = a->options.epoch_s * TICK_SHARE;
 	struct session_run run = {
 		.session = session,
 		.goes_on = goes_on,
 		.goes_on_arg = goes_on_arg,
 		.on_interval = on_tick,
-		.interval_s = tick < TICK_MOST_S ? tick : TICK_MOST_S,
+		.interval_s = get_tick_s(a),
 		.on_hangup = a->options.on_hangup ? on_hangup : NULL,
 		.watcher = a,
 	};
@@ -125,9 +134,11 @@ int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *ar
 	int err;
 
 	a->session = session;
+	a->run = &run;
 	agent_begin_epochs(a);
 	agent_notify_tell(&a->notify, "READY=1");
 	end = session_run(&run);
+	a->run = NULL;
 	agent_notify_tell(&a->notify, "STOPPING=1");
 	session_detach(session);
 	priority_restore();

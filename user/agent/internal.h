@@ -13,6 +13,7 @@
 struct agent {
 	struct agent_options options;
 	struct session *session;
+	struct session_run *run;                     /* NULL: it has ended */
 	const struct agent_sink *sinks[AGENT_SINKS]; /* those that the options want */
 	size_t nr_sinks;
 	struct agent_metrics metrics;

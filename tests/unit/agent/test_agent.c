@@ -33,7 +33,8 @@ static struct {
 	bool busy;               /* the kernel's table of stacks fills up within an epoch */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
-	double cheap_at; /* when samples begin to cost nothing; 0: they do not */
+	double cheap_at;  /* when samples begin to cost nothing; 0: they do not */
+	double change_at; /* when epochs become 1.1 s long; 0: they do not */
 } played;
 
 static struct {
@@ -93,6 +94,14 @@ static void sample(void)
 	played.stacks += 1 + (played.busy ? 499 : 0);
 }
 
+static void change(struct agent *a)
+{
+	const struct agent_options options = {.epoch_s = 1.1, .fixed_epochs = true, .max_cpu = 1};
+
+	played.change_at = 0;
+	assert_int_equal(agent_change(a, &options), 0);
+}
+
 /* Time passes in ticks, with some samples in each. */
 enum session_end session_run(struct session_run *run)
 {
@@ -105,6 +114,8 @@ enum session_end session_run(struct session_run *run)
 		}
 		if (played.cheap_at > 0 && played.now > played.cheap_at)
 			played.cpu_per_s = 0;
+		if (played.change_at > 0 && played.now > played.change_at)
+			change(run->watcher);
 		played.now += tick;
 		played.cpu_s += tick * (played.cpu_always + played.cpu_per_s / played.divisor);
 		sample();
@@ -344,6 +355,18 @@ static void test_late_epochs(void **state)
 	assert_true(sunk.longest_s >= 300);
 }
 
+static void test_epochs_that_become_shorter(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.change_at = played.now + 10 * EPOCH_S;
+	metrics = run_for(20, 1);
+	/* The one that went on may have been longer already. */
+	assert_true(metrics.late_epochs <= 1);
+	assert_true(sunk.epochs > 8 * EPOCH_S);
+}
+
 static void test_the_rate_keeps_to_the_limit(void **state)
 {
 	struct agent_metrics metrics;
@@ -417,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
+		cmocka_unit_test_setup_teardown(test_epochs_that_become_shorter, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_rises_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_a_lower_rate_does_not_save, begin, end),
