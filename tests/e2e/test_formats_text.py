@@ -157,7 +157,8 @@ def test_json_has_every_stack(name, recorded, made):
     assert document["format"] == "pybpf" and document["version"] == 1
     assert counted(samples) == want
     head, lines = read_lines(saved)
-    assert {key: value for key, value in head.items() if key != "type"} == {key: document[key] for key in head if key != "type"}
+    assert {key: head.pop(key) for key in ("type", "begin_utc", "end_utc")}["type"] == "profile"
+    assert head == {key: document[key] for key in head}
     assert counted(([(f["name"], f["file"], f["line"]) for f in s["stack"]], s["value"]) for s in lines) == want
     owners = [document["processes"][sample["process"]] for sample in document["samples"]]
     assert [sample["process"] for sample in lines] == owners

@@ -2,6 +2,7 @@
 /* JSON in one document and in lines, read by jansson. */
 #include <jansson.h>
 #include <locale.h>
+#include <time.h>
 
 #include "profiles_hostile.h"
 
@@ -223,6 +224,30 @@ static void test_lines(void **unused)
 	profile_free(p);
 }
 
+/* Dates are those of gmtime(3), also around leap days and the ends of centuries. */
+static void test_dates(void **unused)
+{
+	static const char *const more[] = {"951782399", "951782400", "951868799", "951868800", "4107542400"};
+
+	(void)unused;
+	for (unsigned i = 0; i < 1000; i++) {
+		struct profile *p = new_profile();
+		const uint64_t seconds = i < 5 ? strtoull(more[i], NULL, 10) : i * UINT64_C(86399) * 37;
+		const time_t moment = (time_t)seconds;
+		char start[32], want[32], text[64];
+		json_t *all;
+
+		snprintf(start, sizeof(start), "%llu", (unsigned long long)seconds * 1000000000);
+		assert_int_equal(profile_set_fact(p, PROFILE_FACT_START, start), 0);
+		strftime(want, sizeof(want), "%Y-%m-%dT%H:%M:%S", gmtime(&moment));
+		snprintf(text, sizeof(text), "%s.000Z", want);
+		all = lines(p);
+		assert_text(json_array_get(all, 0), "begin_utc", text);
+		json_decref(all);
+		profile_free(p);
+	}
+}
+
 /* Time of threads is in nanoseconds; a wait has the state of its leaf. */
 static void test_lines_of_waits(void **unused)
 {
@@ -324,9 +349,9 @@ static void test_columns(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_document),       cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_of_waits), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_hostile_names),  cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_document), cmocka_unit_test(test_lines), cmocka_unit_test(test_lines_of_waits),
+		cmocka_unit_test(test_dates),    cmocka_unit_test(test_empty), cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_columns),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

@@ -57,7 +57,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define JSON_VERSION 1
 #define NS_PER_US    1000
@@ -388,16 +387,25 @@ static int write_stack(struct writer *w, uint32_t stack, struct output_path *pat
 	return err;
 }
 
-/* Writes ms since 1970 in UTC, as archives and databases have it. */
+/*
+ * Writes ms since 1970 in UTC. gmtime_r(3) would read the local time zone's file, which pybpf has no right to when it
+ * writes. Years are counted from March on, so that a leap day is their last one; 400 of them have 146,097 days.
+ */
 static void write_time(uint64_t ms, char to[TIME_MAX])
 {
-	const time_t seconds = (time_t)(ms / 1000);
-	struct tm tm;
+	const uint64_t second = ms / 1000 % 86400, days = ms / 86400000 + 719468;
+	const uint64_t era = days / 146097, day_of_era = days % 146097;
+	const uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	const uint64_t day = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	const uint64_t month = (5 * day + 2) / 153; /* 0: March */
+	const uint64_t year = era * 400 + year_of_era + (month >= 10);
 
 	to[0] = '\0';
-	if (gmtime_r(&seconds, &tm) && tm.tm_year < 9999 - 1900)
-		snprintf(to, TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
-			 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
+	if (year <= 9999)
+		snprintf(to, TIME_MAX, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", (unsigned)year,
+			 (unsigned)(month < 10 ? month + 3 : month - 9), (unsigned)(day - (153 * month + 2) / 5 + 1),
+			 (unsigned)(second / 3600), (unsigned)(second / 60 % 60), (unsigned)(second % 60),
+			 (unsigned)(ms % 1000));
 }
 
 /* Fills in what each line says of its profile. */
