@@ -160,6 +160,7 @@ THOROUGH = {
     "test_output_failures::test_signals_at_random_points": None,
     "test_output_file::test_swapped_link": ["True"],
     "test_rights::test_terminals_that_a_user_describes": ["TERMINFO"],
+    "test_rights::test_two_capabilities_do_not_do": ["own-bpf+perfmon"],
     "test_source_text::test_replaced": ["*-other-*"],
     "test_source_text::test_replaced_before_the_clock_was_set": ["other-*"],
     "test_states::test_exception_mode_keeps_handlers": ["*3.8*", "*3.11*", "*3.15*", "built*t"],

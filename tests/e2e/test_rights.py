@@ -500,6 +500,27 @@ def test_capabilities_of_the_file(spinning):
             assert total(harness.parse(file.read())) > 0
 
 
+@pytest.mark.parametrize("names", [["bpf", "perfmon"], ["bpf", "sys_ptrace"], ["perfmon", "sys_ptrace"]], ids="+".join)
+@pytest.mark.parametrize("which", ["own", "all"])
+def test_two_capabilities_do_not_do(names, which):
+    """Not for a user's own process either; a sentence names the third. What needs none still works."""
+    if not shutil.which("setcap"):
+        pytest.skip("setcap is missing")
+    user = ["setpriv", "--reuid=%d" % STRANGER, "--regid=%d" % STRANGER, "--clear-groups"]
+    with folder_of(STRANGER) as folder:
+        binary = capabilities_file(folder, names)
+        with harness.started([*user, "/usr/bin/python3", "-c", "import time; time.sleep(600)"]) as own:
+            target = ["-p", str(own.pid)] if which == "own" else ["--all"]
+            done = subprocess.run([*user, binary, *target, "-d", "1"], capture_output=True, text=True, timeout=harness.PATIENCE)
+            assert done.returncode != 0 and not done.stdout
+            (missing,) = {"bpf", "perfmon", "sys_ptrace"} - set(names)
+            assert "CAP_" + missing.upper() in one_sentence(done.stderr)
+            harness.wait_for(lambda: os.path.basename(os.readlink("/proc/%d/exe" % own.pid)).startswith("python3"))
+            plain = shutil.copy(harness.PYBPF, os.path.join(folder, "plain"))
+            listed = subprocess.run([*user, plain, "ps", "-p", str(own.pid)], capture_output=True, text=True, timeout=harness.PATIENCE)
+            assert listed.returncode == 0 and str(own.pid) in listed.stdout, listed.stderr
+
+
 @pytest.mark.parametrize("variable", ["TERMINFO", "TERMINFO_DIRS", "HOME"])
 def test_terminals_that_a_user_describes(spinning, variable):
     """With capabilities of its file, top reads no description of a terminal that its caller chose; root chooses."""
