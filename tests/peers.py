@@ -6,7 +6,10 @@ the web servers that tests profile; CPython's own comes with the 3.15 of tools/s
 """
 import fcntl
 import functools
+import json
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 import zipfile
@@ -27,6 +30,8 @@ READERS = (
 FLAME_GRAPH = "passagemath-gap==10.8.13"  # in it, Brendan Gregg's FlameGraph of November 2023
 INSTALLERS = ("auditwheel==6.8.2", "uv==0.13.9")
 DATABASES = ("duckdb==2.0.1",)
+KUBECONFORM = "github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7"
+KUBERNETES = "k8s.io/kubernetes@v1.30.0"  # in its module, the schema of its API
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -81,6 +86,38 @@ def databases():
 def installers():
     """The venv of what installs and checks wheels."""
     return virtual_environment("installers", INSTALLERS)
+
+
+def make_schema(definitions, kind, path):
+    """What kubectl takes: no property that the API does not know. Numbers with a unit may be written without one."""
+    for definition in definitions.values():
+        if "properties" in definition:
+            definition.setdefault("additionalProperties", False)
+    for name in ("util.intstr.IntOrString", "api.resource.Quantity"):
+        definitions["io.k8s.apimachinery.pkg." + name] = {"type": ["string", "number"]}
+    path.write_text(json.dumps({"$ref": "#/definitions/" + kind, "definitions": definitions}), encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=None)
+def kubeconform():
+    """The command line that checks a DaemonSet on its standard input."""
+    home = pythons.cache() / "kubeconform"
+    if not shutil.which("go"):
+        raise Missing("go is not installed")
+    home.mkdir(parents=True, exist_ok=True)
+    with open(home / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "daemonset.json").exists():
+            environment_of_go = {**os.environ, "GOBIN": str(home), "GOMODCACHE": str(home / "modules"), "GOFLAGS": "-modcacherw"}
+            for argv in (["go", "install", KUBECONFORM], ["go", "mod", "download", KUBERNETES]):
+                done = run(argv, env=environment_of_go, cwd=home)
+                if done.returncode:
+                    raise Missing("%s failed: %s" % (" ".join(argv), done.stdout.strip().split("\n")[-1]))
+            api = home / "modules" / KUBERNETES / "api/openapi-spec/swagger.json"
+            definitions = json.loads(api.read_text(encoding="utf-8"))["definitions"]
+            shutil.rmtree(home / "modules")
+            make_schema(definitions, "io.k8s.api.apps.v1.DaemonSet", home / "daemonset.json")
+    return [str(home / "kubeconform"), "-strict", "-schema-location", str(home / "{{ .ResourceKind }}.json"), "-"]
 
 
 @functools.lru_cache(maxsize=None)

@@ -452,6 +452,29 @@ def manifest():
     return found, found["spec"]["template"]["spec"]["containers"][0]
 
 
+def conforms(document):
+    try:
+        command = peers.kubeconform()
+    except peers.Missing as missing:
+        pytest.skip(str(missing))
+    done = subprocess.run(command, input=yaml.safe_dump(document), capture_output=True, text=True, timeout=harness.PATIENCE)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def test_daemon_set_by_schema():
+    """That of Kubernetes 1.30; what it would refuse is found."""
+    found, container = manifest()
+    good, told = conforms(found)
+    assert good, told
+    container["securityContext"]["capabilities"]["add"] = "BPF"
+    good, told = conforms(found)
+    assert not good and "expected array" in told
+    found, _ = manifest()
+    found["spec"]["template"]["spec"]["hostPid"] = True
+    good, told = conforms(found)
+    assert not good and "'hostPid' not allowed" in told
+
+
 @needs_runc
 def test_daemon_set(dist, tmp_path):
     """Run as it says, on this machine: profiles of all processes, with the names of containers."""
