@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "helper/helper.h"
 
-/* Share of the CPU time that pybpf may take at which the rate is lowered, and which it may reach at a higher rate. */
+/* Shares of --max-cpu: above the first one the rate is lowered; a higher rate must stay below the second one. */
 #define HIGH_SHARE 0.8
 #define LOW_SHARE  0.7
-/* Epochs in a row after which it is raised. */
+/* Epochs in a row that have to allow a higher rate before it is raised. */
 #define CHEAP_EPOCHS 3
-/* A lower rate that saves less than this part is of no use: most of the cost is not that of samples. */
+/* A lower rate that saves less than this share is of no use: most of the cost does not come from samples. */
 #define USE_SHARE 0.1
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
@@ -37,8 +37,8 @@ static void set_divisor(struct agent *a, unsigned divisor, double share)
 }
 
 /*
- * Returns the share of a CPU from which on the rate is lowered: the limit itself where it is not known yet what the
- * last time has saved, or that was little.
+ * Returns the share of a CPU above which the rate is lowered. It is the limit itself while it is not known yet what the
+ * last lowering has saved, or if that was little.
  */
 static double get_high_share(const struct agent *a, double share)
 {
@@ -72,7 +72,7 @@ int agent_limit_cost(struct agent *a)
 	return 0;
 }
 
-/* Notes what the last lowering has saved, when an epoch of one rate has ended since. */
+/* Notes what the last lowering has saved, once an epoch has been sampled at one rate from its begin to its end. */
 static void note_saving(struct agent *a, double share)
 {
 	if (a->lowered_at <= 0 || a->most != a->least)

@@ -16,13 +16,13 @@
 #include "base/procfs.h"
 #include "profile/edit.h"
 
-/* The lengths of epochs are within this share of the one that is asked for. */
+/* An epoch is longer or shorter than the options say by at most this share, at random. */
 #define LENGTH_SHARE 0.2
 /* An epoch that is longer than planned by more than this share is late. */
 #define LATE_SHARE 0.05
-/* Epochs after which stacks and code objects begin anew: those that were not met since are forgotten. */
+/* After this many epochs all stacks and code objects are forgotten; those still in use are announced again. */
 #define GENERATION_EPOCHS 10
-/* What is held back of an epoch has at most this many stacks, some 100 bytes each with their frames. */
+/* Most stacks of samples that are taken before their epoch ends; a stack takes some 100 bytes with its frames. */
 #define HELD_STACKS_MAX 200000
 
 /* Returns a random number from -1 to 1; 0 where the kernel has none. */
@@ -40,7 +40,7 @@ static void begin_epoch(struct agent *a, double now)
 	double share = a->options.fixed_epochs ? 0 : LENGTH_SHARE * random_share();
 
 	a->begin = now;
-	/* What was done with the epoch before took some time since then. */
+	/* Handing on the previous epoch has taken some time since `now`. */
 	a->begin_ns = clock_ns(CLOCK_REALTIME) - (uint64_t)((clock_s(CLOCK_MONOTONIC) - now) * 1e9);
 	a->end = now + a->options.epoch_s * (1 + share);
 	a->cpu_begin_s = agent_cpu_s();
@@ -76,13 +76,13 @@ static bool is_half_full(const struct agent *a)
 int agent_take_samples(struct agent *a, bool forget)
 {
 	a->generation = forget ? 0 : a->generation;
-	/* It reports its errors. */
+	/* session_end_epoch() has reported its errors. */
 	return session_end_epoch(a->session, forget, keep, a) ? -EIO : 0;
 }
 
 int agent_hold(struct agent *a)
 {
-	/* Beyond, samples are lost, and counted, as memory is bounded. */
+	/* Memory is bounded: beyond that many stacks, samples are lost, and counted. */
 	if (!is_half_full(a) || (a->held && profile_stack_count(a->held) > HELD_STACKS_MAX))
 		return 0;
 	return agent_take_samples(a, true);
@@ -237,7 +237,9 @@ int agent_finish(struct agent *a)
 
 	if (err)
 		return err;
-	/* Its measure is complete, and that of what was taken before was not: clients, which wait, are told of the end.
+	/*
+	 * The measure of this last profile is complete, and that of what was taken before was not. Clients, which wait,
+	 * are told of the end.
 	 */
 	agent_drop_pulled(a);
 	measure = profile_get_measure(profile);

@@ -24,21 +24,21 @@ struct agent {
 	uint64_t begin_ns;              /* since 1970 */
 	double cpu_begin_s;             /* agent_cpu_s() when it began */
 	unsigned least, most;           /* divisors of the rate in it */
-	struct profile *held;           /* what was taken of it already; NULL: nothing */
+	struct profile *held;           /* its samples that were taken before its end; NULL: none */
 	struct session_account account; /* of the session when it began */
-	unsigned cheap_epochs;          /* in a row after which the rate may be higher */
+	unsigned cheap_epochs;          /* in a row: epochs that would allow a higher rate */
 	double lowered_at; /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
-	double saved;      /* by it, likewise; valid if saved_known */
+	double saved;      /* share of a CPU that the last lowering saved; valid if saved_known */
 	bool saved_known;
 	unsigned generation; /* epochs since the session's stacks and code objects began anew */
 
 	/* What sinks keep: files.c. */
 	struct archive_keeper keeper;
-	bool keeper_ended; /* and it was said */
+	bool keeper_ended; /* which was reported */
 	/* push.c */
 	struct agent_receiver {
-		struct push *push;       /* NULL: there is none */
-		struct push_counts told; /* what was said of its counts */
+		struct push *push;       /* NULL: no such receiver is wanted */
+		struct push_counts told; /* the counts that were reported last */
 		uint64_t unmade;         /* as in struct agent_push_metrics */
 	} receivers[AGENT_RECEIVERS];
 	uint64_t chosen_day; /* 1 + days since 1970 for which it was said whether the host sends; 0: none */
@@ -60,7 +60,8 @@ struct agent {
 
 /* Begins the first epoch. */
 void agent_begin_epochs(struct agent *a);
-/* Takes what was sampled in the epoch from the kernel when it has much. Returns 0, or negative errno after a report. */
+/* Takes the samples of the epoch from the kernel when its tables are half full. Returns 0, or negative errno after a
+ * report. */
 int agent_hold(struct agent *a);
 /* Ends the epoch, hands it to the sinks, and begins the next one. Returns as agent_hold(). */
 int agent_end_epoch(struct agent *a);

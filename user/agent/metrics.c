@@ -75,7 +75,7 @@ static void add_cost(struct rows *rows, const struct agent_metrics *m)
 	add_plain(rows, "pybpf_map_memory_bytes", SERVE_GAUGE, (double)m->map_bytes,
 		  "Memory of pybpf's maps in the kernel.");
 	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, m->divisor,
-		  "The rate of samples is the one that was asked for, divided by this.");
+		  "Divisor of the sampling rate: more than 1 while it is lowered.");
 	add_plain(rows, "pybpf_epoch_cpu_seconds", SERVE_GAUGE, m->epoch_cpu_s, "CPU time of the last epoch.");
 	add_plain(rows, "pybpf_epoch_seconds", SERVE_GAUGE, m->epoch_s, "Length of the last epoch.");
 }
@@ -83,7 +83,8 @@ static void add_cost(struct rows *rows, const struct agent_metrics *m)
 static void add_files(struct rows *rows, const struct archive_keeper_counts *c)
 {
 	add_plain(rows, "pybpf_files_written_total", SERVE_COUNTER, (double)c->written, "Epochs that were written.");
-	add_plain(rows, "pybpf_files_written_bytes_total", SERVE_COUNTER, (double)c->written_bytes, "Their bytes.");
+	add_plain(rows, "pybpf_files_written_bytes_total", SERVE_COUNTER, (double)c->written_bytes,
+		  "Bytes of the epochs that were written.");
 	add_plain(rows, "pybpf_files_failed_total", SERVE_COUNTER, (double)c->failed,
 		  "Epochs that could not be written.");
 	add_plain(rows, "pybpf_files_merged_total", SERVE_COUNTER, (double)c->merged,
@@ -111,7 +112,8 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 	EACH_RECEIVER("pybpf_requests_found_total", p->counts.found,
 		      "Requests of an earlier agent that were in the spool.")
 	EACH_RECEIVER("pybpf_requests_sent_total", p->counts.sent, "Requests that the receiver took.")
-	EACH_RECEIVER("pybpf_requests_sent_bytes_total", p->counts.sent_bytes, "Their bytes.")
+	EACH_RECEIVER("pybpf_requests_sent_bytes_total", p->counts.sent_bytes,
+		      "Bytes of the requests that the receiver took.")
 	EACH_RECEIVER("pybpf_requests_retried_total", p->counts.retried, "Attempts that failed and were repeated.")
 	EACH_RECEIVER("pybpf_profiles_rejected_total", p->counts.rejected_profiles,
 		      "Profiles that the receiver refused, of requests that it took.")

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-/* The manager hears of the agent this often in the interval that it wants. */
+/* Notifications in each interval of the watchdog. */
 #define TOLD_IN_INTERVAL 3
 
 /* Returns the interval of WATCHDOG_USEC in seconds; 0: no watchdog, or that of another process. */
@@ -38,7 +38,7 @@ int agent_notify_open(struct agent_notify *notify, struct error *error)
 	if ((*path != '/' && *path != '@') || size >= sizeof(address.sun_path))
 		return error_set(error, -EINVAL, "NOTIFY_SOCKET=%s is no socket of a service manager", path);
 	memcpy(address.sun_path, path, size);
-	/* A name that is in no file system begins with NUL. */
+	/* The name of an abstract socket begins with NUL. */
 	if (*path == '@')
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

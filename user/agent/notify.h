@@ -7,7 +7,7 @@
 
 /* Zeroed: nobody is told. */
 struct agent_notify {
-	int fd;            /* 0: nobody wants to know */
+	int fd;            /* 0: no service manager asked for it */
 	double watchdog_s; /* interval in which the manager wants to hear of the agent; 0: none */
 	double next;       /* CLOCK_MONOTONIC seconds: when it is told next that the agent works */
 };

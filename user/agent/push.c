@@ -16,13 +16,13 @@
 #include "profile/largest.h"
 
 /*
- * The CPU time that making an epoch's requests may take, of its length, and at least: samples wait in the kernel
- * meanwhile.
+ * Limit of the CPU time for making an epoch's requests, during which samples wait in the kernel: a share of the epoch's
+ * length, but no less than some seconds.
  */
 #define BUDGET_SHARE   0.02
 #define BUDGET_LEAST_S 0.25
 #define NS_PER_DAY     UINT64_C(86400000000000)
-/* How long the end waits until all is sent: what is left then is lost, or is in the spool. */
+/* Seconds for which the agent waits at its end until all is sent; the rest is lost, or stays in the spool. */
 #define END_S       10.0
 #define END_SPOOL_S 2.0
 

@@ -14,9 +14,9 @@
 #include "rights/priority.h"
 #include "rights/rights.h"
 
-/* Interval between looks at what has become too old. */
+/* Interval in ms between checks for epochs that have become too old. */
 #define LOOK_MS 60000
-/* Seconds for which parts stay after they were merged: a reader that has listed them before has opened them by then. */
+/* Seconds for which parts stay after they were merged, so that readers that have listed them can still open them. */
 #define PARTS_STAY_S 10
 /* Merging takes at most this share of the time of a CPU. */
 #define MERGE_SHARE 0.002
@@ -30,8 +30,8 @@ struct server {
 	struct archive_store *store;
 	struct archive_limits limits;
 	struct archive_keeper_counts counts;
-	bool retain_failed; /* it was said; no further try before the next epoch */
-	double wait_until;  /* CLOCK_MONOTONIC seconds: no step before */
+	bool retain_failed; /* which was reported; it is not tried again before the next epoch */
+	double wait_until;  /* CLOCK_MONOTONIC seconds: nothing is merged or removed before */
 	struct archive_clock clock;
 };
 
@@ -150,7 +150,7 @@ static uint64_t believe_clock(struct server *s)
 	return now_ms;
 }
 
-/* Takes one step to the limits. Returns whether there may be more to do. */
+/* Merges or removes epochs once, if the limits ask for it. Returns whether there may be more to do. */
 static bool retain(struct server *s)
 {
 	struct keeper_answer a = {.kind = KEEPER_TOLD};
@@ -215,9 +215,9 @@ void keeper_run(int fd, void *state)
 
 	prctl(PR_SET_NAME, "pybpf-keeper");
 	priority_restore();
-	/* Its last epoch is still to come when Ctrl-C or SIGTERM end the other process. */
+	/* When Ctrl-C or SIGTERM ends the other process, its last epoch is still to be written. */
 	child_block_signals();
-	/* It reads a file, once. */
+	/* It reads the time zone from a file, which is out of reach later. */
 	tzset();
 	if (!give_up_rights(&s, &error))
 		archive_store_begin(s.store, &error);

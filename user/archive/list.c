@@ -20,7 +20,7 @@ int archive_list_add(struct archive_list *list, const struct archive_epoch *epoc
 	return 0;
 }
 
-/* By the first number; the longer one first, so that what it has in it follows. */
+/* Orders epochs by their first number; a merged one comes before its parts. */
 static int compare(const void *a, const void *b)
 {
 	const struct archive_span *one = &((const struct archive_epoch *)a)->span;

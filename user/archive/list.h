@@ -12,7 +12,7 @@
 struct archive_epoch {
 	struct archive_span span;
 	uint64_t size; /* bytes */
-	bool is_part;  /* all of it is in a merged one, too: it is to be removed, and is not to be read */
+	bool is_part;  /* a merged file contains it: readers skip it, and it is to be removed */
 };
 
 /* Hours since 1970 at which an epoch began. */

@@ -5,7 +5,7 @@
 
 #include "archive/list.h"
 
-/* Epochs are merged to those of an hour when this part of the time for which they are kept has passed. */
+/* Epochs are merged, one for each hour, after this share of the time for which they are kept. */
 #define ARCHIVE_MERGE_SHARE 7
 /* What is merged at once has at most this size in bytes, compressed: a limit of memory. */
 #define ARCHIVE_MERGE_BYTES ((uint64_t)4 << 20)
@@ -17,7 +17,7 @@ struct archive_limits {
 };
 
 enum archive_step_kind {
-	ARCHIVE_NOTHING, /* is to be done */
+	ARCHIVE_NOTHING, /* the folder is within its limits */
 	ARCHIVE_REMOVE,  /* one epoch */
 	ARCHIVE_MERGE,   /* some that follow each other */
 };

@@ -125,7 +125,7 @@ int archive_store_commit(struct archive_store *store, struct archive_file *file,
 	}
 	close(file->fd);
 	file->fd = -1;
-	/* Without it a power failure may take the name, and nothing of another file. */
+	/* Without it, a power failure could undo the new name. Other files are not concerned. */
 	fsync(store->folder);
 	epoch.size = (uint64_t)status.st_size;
 	err = archive_list_add(&store->list, &epoch);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A folder of epochs that one agent writes to. A file gets its name when its content is on the disk, so that a crash,
- * of pybpf or of the machine, leaves whole files only. One that is merged of others covers them (name.h) from the
- * moment that it has its name: no sample is in two files that are read.
+ * of pybpf or of the machine, leaves whole files only. A merged file replaces its parts from the moment it has its
+ * name: readers skip its parts (name.h), so that no sample is counted twice.
  */
 #ifndef ARCHIVE_STORE_H
 #define ARCHIVE_STORE_H

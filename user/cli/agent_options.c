@@ -259,8 +259,9 @@ static const struct cli_example examples[] = {
 
 static const struct cli_option config_options[] = {
 	{"config", 0, "FILE",
-	 "read options from FILE, too: YAML, a line `name: value` for each; true for an option without a value, a list "
-	 "for one that is repeated; what the command line says counts more",
+	 "also read options from FILE (YAML): a line `NAME: VALUE` for each option, such as `epoch: 60s`; the value is "
+	 "true for an option that takes none, and a list for one that may be repeated; options of the command line "
+	 "take precedence",
 	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, config_path)},
 	{"check", 0, NULL, "check the options and the file of --config, and end", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, check)},

@@ -174,7 +174,7 @@ static int add_record(struct push_spool *spool, uint32_t segment, uint64_t offse
 	if (!record)
 		return -ENOMEM;
 	*record = (struct push_spool_record){.segment = segment, .offset = offset, .size = size, .sequence = sequence};
-	/* Most come in their order. */
+	/* Most records are added in the order of their sequences. */
 	if (spool->added && spool->added->sequence < sequence)
 		at = &spool->added->next;
 	while (*at && (*at)->sequence < sequence)

@@ -67,7 +67,7 @@ static int make_headers(struct push_transfer *transfer, const struct push_body *
 	err = add_header(transfer, type);
 	if (!err && body->message.compress)
 		err = add_header(transfer, "Content-Encoding: gzip");
-	/* Without it libcurl waits a second for a receiver's leave to send a large body. */
+	/* Without it libcurl waits up to a second for "100 Continue" before it sends a large body. */
 	err = err ?: add_header(transfer, "Expect:");
 	return err ?: add_lines(transfer, transfer->process->secrets.headers);
 }

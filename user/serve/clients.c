@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The connections, and until when they may be what they are. */
+/* The connections: the state of each, and the deadline of that state. */
 #include <math.h>
 #include <sys/socket.h>
 #include <unistd.h>

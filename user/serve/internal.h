@@ -80,7 +80,7 @@ int serve_token_read(const char *path, char **token, struct error *error);
 void serve_token_free(char *token);
 /*
  * Returns whether the header's value is that of the token: "Bearer TOKEN". header: NULL: there is no such header. The
- * time that it takes does not depend on what of the token is right.
+ * time that this takes does not depend on how much of the token is right.
  */
 bool serve_token_matches(const char *token, const char *header);
 
@@ -107,7 +107,7 @@ struct serve_verdict {
 bool serve_method_is_known(const char *method);
 void serve_judge(const struct serve_rules *rules, const struct serve_question *question, struct serve_verdict *verdict);
 
-/* clients.c: the connections, and until when they may be what they are. */
+/* clients.c: the connections: the state of each, and the deadline of that state. */
 #define SERVE_CLIENTS_MAX 64
 
 enum serve_client_state {
@@ -123,7 +123,7 @@ struct serve_client {
 	enum serve_client_state state;
 	struct MHD_Connection *connection;
 	int fd;
-	double since_s, until_s; /* CLOCK_MONOTONIC; since: of the connection; until: of this state */
+	double since_s, until_s; /* CLOCK_MONOTONIC; since: begin of the connection; until: deadline of the state */
 	uint64_t id;             /* while it waits */
 	/* Once it is answered: the reply of the other process with the file of its body, or a sentence (body: -1). */
 	struct serve_reply reply;
@@ -153,7 +153,7 @@ void serve_client_set(struct serve_clients *clients, struct serve_client *client
 void serve_client_cut(struct serve_clients *clients, struct serve_client *client);
 /* Returns the client that waits for the answer of this id, or NULL. */
 struct serve_client *serve_clients_find(struct serve_clients *clients, uint64_t id);
-/* Returns the earliest time until which a client may be what it is; infinity without clients. */
+/* Returns the earliest deadline of a client's state; infinity without clients. */
 double serve_clients_next_s(const struct serve_clients *clients);
 
 /* open_requests.c: the requests that wait for an answer, as the side that samples knows them. */

@@ -189,7 +189,10 @@ static int remove_old(const struct output_place *place, const union address *add
 	if (place->there < 0)
 		return 0;
 	if (!S_ISSOCK(place->status.st_mode))
-		return error_set(error, -EEXIST, "cannot listen on %s: it is there already, and is not a socket", path);
+		return error_set(
+			error, -EEXIST,
+			"cannot listen on %s: the file exists and is not a socket; remove it, or choose another path",
+			path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set(error, -errno, "cannot make a socket: %s", strerror(errno));
@@ -202,7 +205,7 @@ static int remove_old(const struct output_place *place, const union address *add
 	return err;
 }
 
-/* Makes the socket, of which nobody sees another mode. */
+/* Makes the socket, which has its mode from the first moment. */
 static int bind_unix(struct serve_listener *listener, const union address *address, unsigned mode)
 {
 	int err = open_socket(listener, AF_UNIX);

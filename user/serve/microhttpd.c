@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads libmicrohttpd, in the process that serves and nowhere else: who records needs no library for the network, and
+ * Loads libmicrohttpd, in the process that serves and nowhere else: a recording needs no library for the network, and
  * pybpf runs on a machine without one.
  */
 #include <dlfcn.h>

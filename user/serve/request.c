@@ -60,7 +60,7 @@ static bool is_local(const char *host)
 	size_t length = host ? in_brackets ? strcspn(host, "]") : strcspn(host, ":") : 0;
 	struct in6_addr address;
 
-	/* HTTP/1.0, of which no browser is. */
+	/* The request is of HTTP/1.0, which no browser speaks. */
 	if (!host)
 		return true;
 	if (length >= sizeof(name) || (in_brackets && host[length] != ']'))
@@ -79,7 +79,7 @@ static bool take_seconds(const char *text, unsigned most, struct serve_verdict *
 		verdict->seconds = most < SERVE_SECONDS_DEFAULT ? most : SERVE_SECONDS_DEFAULT;
 		return true;
 	}
-	/* It stops at a number that is too large, before it can be too large for its type. */
+	/* It stops at the first digit that exceeds the limit, long before the number could overflow. */
 	for (const char *c = text; *c; c++) {
 		if (*c < '0' || *c > '9')
 			return false;
@@ -98,8 +98,9 @@ void serve_judge(const struct serve_rules *rules, const struct serve_question *q
 	*verdict = (struct serve_verdict){.status = 0};
 	if (rules->only_local_hosts && !is_local(question->host)) {
 		answer(verdict, MHD_HTTP_FORBIDDEN,
-		       "The request names this machine by a name, which a page in a browser could do, too: use its "
-		       "address, or give pybpf a token.");
+		       "The header Host has a name, which a page in a browser could have chosen: use the address of "
+		       "this "
+		       "machine or localhost, or start pybpf with a token.");
 	} else if (rules->token && !(row && row->is_open) &&
 		   !serve_token_matches(rules->token, question->authorization)) {
 		answer(verdict, MHD_HTTP_UNAUTHORIZED,
@@ -112,7 +113,7 @@ void serve_judge(const struct serve_rules *rules, const struct serve_question *q
 		answer(verdict, MHD_HTTP_BAD_REQUEST, "The argument seconds has to be a whole number from 1 to %u.",
 		       rules->seconds_most);
 	} else if (row->is_profile && strcmp(question->method, METHOD_HEAD) == 0) {
-		/* Nobody samples for an answer without a body. */
+		/* The answer has no body: nothing is sampled for it. */
 		answer(verdict, MHD_HTTP_OK, "%s", "");
 	} else {
 		verdict->what = row->what;

@@ -9,7 +9,7 @@
 struct taken {
 	uint64_t total, of_shop;
 	unsigned services, most; /* most: beyond so many, no time is left */
-	unsigned fails_at;       /* number of the one that is not taken; 0: none */
+	unsigned fails_at;       /* number of the service for which take() fails; 0: it never fails */
 };
 
 static int take(void *arg, const struct agent_service *service)
