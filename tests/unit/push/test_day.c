@@ -264,7 +264,7 @@ static CURLMcode play_remove(CURLM *multi, CURL *easy)
 	return CURLM_OK;
 }
 
-static const struct push_curl play_curl = {
+static const struct network_curl play_curl = {
 	.easy_init = play_init,
 	.easy_reset = play_reset,
 	.easy_setopt = play_setopt,

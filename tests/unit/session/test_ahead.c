@@ -164,6 +164,9 @@ static void go_on(struct played_thread *t, bool may_end)
 		/* What was ready is known when it is woken. */
 		if (e->state == PYBPF_STATE_POLL)
 			e->wait_id |= 1u << 30;
+		/* As run_until() has it where the switch was not told: it runs since it was woken. */
+		if (!draw(4))
+			run(t, now);
 	} else if (may_end && !draw(40)) {
 		end_thread(t, now);
 	} else {

@@ -62,7 +62,9 @@ static uint64_t split_at_waking(const struct pybpf_thread *thread, uint64_t end_
 	uint64_t left = beyond(end_ns, thread->since_ns);
 
 	*queued = 0;
-	if (!pybpf_state_is_ready(thread->state) && thread->woken_ns >= thread->since_ns && thread->woken_ns < end_ns)
+	/* When a thread that runs was woken last is of no matter, and may be when it began to run. */
+	if (thread->state != PYBPF_STATE_RUNNING && !pybpf_state_is_ready(thread->state) &&
+	    thread->woken_ns >= thread->since_ns && thread->woken_ns < end_ns)
 		*queued = end_ns - thread->woken_ns;
 	return left - *queued;
 }
