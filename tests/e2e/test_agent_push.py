@@ -77,6 +77,11 @@ def sending(folder, *args):
         yield process
 
 
+def without_delays(said):
+    """What the agent said, but for epochs that a busy machine made longer."""
+    return "".join(line for line in said.splitlines(keepends=True) if " in place of " not in line)
+
+
 def process_names(pid):
     """The names of a process and of those below it."""
     found = {}
@@ -104,7 +109,7 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
         urls = ["--otlp", base(it), "--pyroscope", base(it) + "/", "--pprof", base(it) + "/profiles?of=all"]
         with sending(folder, *arguments, *urls) as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
-            assert not end(process)
+            assert not without_delays(end(process))
     profile = as_json(folder)
     total = values(profile)
     by_path = {}
@@ -135,7 +140,7 @@ def test_a_host_that_is_not_chosen(tmp_path):
         with sending(folder, "-p", target.pid, "--otlp", base(it), "--hosts-share", "1e-18") as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
             said = end(process)
-    assert said == "pybpf: --hosts-share 1e-18: today (UTC) this host sends none; other hosts do\n"
+    assert without_delays(said) == "pybpf: --hosts-share 1e-18: today (UTC) this host sends none; other hosts do\n"
     assert not it.requests and values(as_json(folder)) > 0
     for option, value in (("--hosts-share", "0"), ("--hosts-share", "10%"), ("--top-stacks", "0")):
         run = pybpf("agent", "--otlp", base(it), option, value)
