@@ -130,45 +130,55 @@ void gecko_files_write_libs(const struct gecko_files *f, struct json *j)
 	json_end_array(j);
 }
 
-static void write_resources(const struct gecko_files *f, struct json *j)
+/* Writes what each row of a table has in one column. */
+static void write_column(const char *name, const struct intern *rows, void (*write)(uint32_t row, struct json *j),
+			 struct json *j)
 {
-	const uint32_t *files = f->libraries.items, count = f->libraries.count;
-
-	json_begin_object(j, "resourceTable");
-	json_uint(j, "length", count);
-	json_begin_array(j, "lib");
-	for (uint32_t i = 0; i < count; i++)
-		json_uint(j, NULL, i);
+	json_begin_array(j, name);
+	for (uint32_t i = 0; i < rows->count; i++)
+		write(i, j);
 	json_end_array(j);
-	json_begin_array(j, "name");
-	for (uint32_t i = 0; i < count; i++)
+}
+
+static void write_index(uint32_t row, struct json *j)
+{
+	json_uint(j, NULL, row);
+}
+
+static void write_null(uint32_t row, struct json *j)
+{
+	(void)row;
+	json_null(j, NULL);
+}
+
+static void write_type(uint32_t row, struct json *j)
+{
+	(void)row;
+	json_int(j, NULL, RESOURCE_LIBRARY);
+}
+
+static void write_names(const char *name, const struct intern *rows, struct json *j)
+{
+	const uint32_t *files = rows->items;
+
+	json_begin_array(j, name);
+	for (uint32_t i = 0; i < rows->count; i++)
 		json_uint(j, NULL, files[i]);
 	json_end_array(j);
-	json_begin_array(j, "host");
-	for (uint32_t i = 0; i < count; i++)
-		json_null(j, NULL);
-	json_end_array(j);
-	json_begin_array(j, "type");
-	for (uint32_t i = 0; i < count; i++)
-		json_int(j, NULL, RESOURCE_LIBRARY);
-	json_end_array(j);
-	json_end_object(j);
 }
 
 void gecko_files_write_tables(const struct gecko_files *f, struct json *j)
 {
-	const uint32_t *files = f->sources.items, count = f->sources.count;
-
-	write_resources(f, j);
+	json_begin_object(j, "resourceTable");
+	json_uint(j, "length", f->libraries.count);
+	write_column("lib", &f->libraries, write_index, j);
+	write_names("name", &f->libraries, j);
+	write_column("host", &f->libraries, write_null, j);
+	write_column("type", &f->libraries, write_type, j);
+	json_end_object(j);
 	json_begin_object(j, "sources");
-	json_uint(j, "length", count);
-	json_begin_array(j, "uuid");
-	for (uint32_t i = 0; i < count; i++)
-		json_null(j, NULL);
-	json_end_array(j);
-	json_begin_array(j, "filename");
-	for (uint32_t i = 0; i < count; i++)
-		json_uint(j, NULL, files[i]);
-	json_end_array(j);
+	json_uint(j, "length", f->sources.count);
+	write_column("uuid", &f->sources, write_null, j);
+	write_names("filename", &f->sources, j);
 	json_end_object(j);
 }
