@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_ROOM 4
 
@@ -29,4 +30,21 @@ int array_reserve(void *array, size_t *room, size_t count, size_t item_size)
 	*items = moved;
 	*room = grown;
 	return 0;
+}
+
+size_t array_count_up_to(const void *items, size_t count, size_t item_size, size_t offset, uint64_t most)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t number;
+
+		memcpy(&number, (const char *)items + middle * item_size + offset, sizeof(number));
+		if (number <= most)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

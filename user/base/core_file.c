@@ -252,17 +252,10 @@ static void sort_maps(struct core_file *core)
 
 static struct core_map *find_map(const struct core_file *core, uint64_t addr)
 {
-	size_t low = 0, high = core->nr_maps;
+	size_t passed =
+		array_count_up_to(core->maps, core->nr_maps, sizeof(*core->maps), offsetof(struct core_map, end), addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (core->maps[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < core->nr_maps && core->maps[low].start <= addr ? &core->maps[low] : NULL;
+	return passed < core->nr_maps && core->maps[passed].start <= addr ? &core->maps[passed] : NULL;
 }
 
 /* Adds a mapping behind those that are searched now. */

@@ -21,17 +21,10 @@
 static const struct eh_frame_function *function_at(const struct eh_frame_function *functions, size_t count,
 						   uint64_t address)
 {
-	size_t low = 0, high = count;
+	size_t begun = array_count_up_to(functions, count, sizeof(*functions),
+					 offsetof(struct eh_frame_function, start), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < functions[low - 1].end ? &functions[low - 1] : NULL;
+	return begun && address < functions[begun - 1].end ? &functions[begun - 1] : NULL;
 }
 
 /* jmp rel32; jcc rel32: Intel SDM, volume 2. Returns the bytes of the instruction, or 0. */

@@ -29,17 +29,8 @@ static const char *const endless[] = {
 /* Returns the number of functions that begin at the address or before it. */
 static size_t count_begun(const struct flow_code *c, uint64_t address)
 {
-	size_t low = 0, high = c->nr_covered;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->covered[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_up_to(c->covered, c->nr_covered, sizeof(*c->covered),
+				 offsetof(struct eh_frame_function, start), address);
 }
 
 const struct eh_frame_function *flow_code_covered(const struct flow_code *c, uint64_t address)
@@ -51,19 +42,12 @@ const struct eh_frame_function *flow_code_covered(const struct flow_code *c, uin
 
 const struct flow_gap *flow_code_gap(const struct flow_code *c, uint64_t address)
 {
-	size_t low = 0, high = c->nr_gaps;
+	size_t begun;
 
-	if (!high || address < c->gaps[0].start || address >= c->gaps[high - 1].end)
+	if (!c->nr_gaps || address < c->gaps[0].start || address >= c->gaps[c->nr_gaps - 1].end)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->gaps[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < c->gaps[low - 1].end ? &c->gaps[low - 1] : NULL;
+	begun = array_count_up_to(c->gaps, c->nr_gaps, sizeof(*c->gaps), offsetof(struct flow_gap, start), address);
+	return begun && address < c->gaps[begun - 1].end ? &c->gaps[begun - 1] : NULL;
 }
 
 void flow_code_note(struct flow_code *c, uint64_t address, enum flow_begin how)

@@ -120,16 +120,9 @@ static void load(struct kernel_names *n)
 /* Returns the symbol of the function that has the address, or NULL. */
 static const struct symbol *find(const struct kernel_names *n, uint64_t address)
 {
-	size_t low = 0, high = n->count;
+	size_t low =
+		array_count_up_to(n->symbols, n->count, sizeof(*n->symbols), offsetof(struct symbol, address), address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (n->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	while (low > 1 && n->symbols[low - 2].address == n->symbols[low - 1].address)

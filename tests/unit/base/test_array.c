@@ -67,6 +67,24 @@ static void says_when_memory_is_exhausted(void **unused)
 	free(items);
 }
 
+static void counts_up_to_a_number(void **unused)
+{
+	const struct {
+		uint32_t other;
+		uint64_t number;
+	} items[] = {{9, 10}, {9, 20}, {9, 20}, {9, UINT64_MAX}};
+	const size_t size = sizeof(*items), offset = (size_t)((const char *)&items->number - (const char *)items);
+
+	(void)unused;
+	assert_int_equal(array_count_up_to(NULL, 0, size, offset, 10), 0);
+	assert_int_equal(array_count_up_to(items, 4, size, offset, 9), 0);
+	assert_int_equal(array_count_up_to(items, 4, size, offset, 10), 1);
+	assert_int_equal(array_count_up_to(items, 4, size, offset, 19), 1);
+	assert_int_equal(array_count_up_to(items, 4, size, offset, 20), 3);
+	assert_int_equal(array_count_up_to(items, 3, size, offset, UINT64_MAX), 3);
+	assert_int_equal(array_count_up_to(items, 4, size, offset, UINT64_MAX), 4);
+}
+
 /* Read by the sanitizer before main(). */
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's own. */
 const char *__asan_default_options(void);
@@ -81,6 +99,7 @@ int main(void)
 		cmocka_unit_test(keeps_what_is_in_it),
 		cmocka_unit_test(takes_many_at_once),
 		cmocka_unit_test(says_when_memory_is_exhausted),
+		cmocka_unit_test(counts_up_to_a_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
