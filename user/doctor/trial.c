@@ -104,7 +104,7 @@ static void look_task_regs(const struct doctor *d, struct doctor_item *item)
 		say_feature(item, features.task_regs, "5.15", "the kernel's own moments lack the program's registers");
 }
 
-/* A hardened usercopy can hang some kernels, see bpf/compat.bpf.h. */
+/* A hardened usercopy can hang some kernels, see bpf/compat_read.bpf.h. */
 static void look_user_memory(const struct doctor *d, struct doctor_item *item)
 {
 	struct kernel_features features;

@@ -10,7 +10,7 @@ struct kernel_features {
 	bool cookies;      /* 5.15 (7adfc6c9b315): else all samples are of one kind */
 	bool task_regs;    /* 5.15 (dd6e10fbd9fb): else there are no registers where the kernel was interrupted */
 	bool task_storage; /* 6.4 (6ae9d5e99e1d): else a hash by thread */
-	/* 6.4 (d319f344561d), see compat_read_user() and compat_memory_is_current() in bpf/compat.bpf.h. */
+	/* 6.4 (d319f344561d), see compat_read_user() and compat_memory_is_current() in bpf/. */
 	bool direct_reads;     /* else user memory is read by way of memory for which no lock is taken */
 	bool checked_reads;    /* else each sample first checks whose memory it would read */
 	bool ancestor_cgroups; /* 5.15 (95b861a7935b): else cgroups are found from the task's css_set */
