@@ -65,7 +65,8 @@ def test_epochs_add_up(tmp_path):
         before = cpu_s(target.pid)
         with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 3)
-            assert not end(process)
+            # On a busy machine an epoch may be late, which is said.
+            assert not [line for line in end(process).splitlines() if "the machine was busy" not in line]
         used = cpu_s(target.pid) - before
     names = epochs(folder)
     assert sorted(path.name for path in folder.iterdir()) == names and folder.stat().st_mode & 0o777 == 0o700
