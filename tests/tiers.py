@@ -94,6 +94,7 @@ THOROUGH = {
     "test_native_places::test_lines_of_a_file_that_dwz_made_small": None,
     "test_native::test_chains_that_are_known": ["*2.7*", "*3.8*", "*3.11*", "*3.12*", "*3.15*", "built*"],
     "test_native_agrees::test_threads_that_have_slept_since_before_the_run": ["*2.7*", "*3.10*", "*3.13*", "*3.14*", "*3.15*"],
+    "test_native_perf": None,
     "test_native_unusual::test_aligned_stacks_are_whole": ["-O2 -mstackrealign"],
     "test_native_unusual::test_nothing_is_false_without_information": ["-O2"],
     "test_readers_pstats::test_snakeviz": None,
