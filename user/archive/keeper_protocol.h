@@ -30,6 +30,6 @@ struct keeper_begin {
 };
 
 /* keeper_process.c: serves until the other end is closed. A child_main of struct keeper_begin. */
-void keeper_run(int fd, void *begin);
+void keeper_run(int fd, void *state);
 
 #endif

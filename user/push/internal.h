@@ -151,7 +151,7 @@ struct push_process {
 };
 
 /* A child_main of struct push_process. */
-void push_keep(int socket, void *process);
+void push_keep(int socket, void *state);
 /* worker.c: the process that has the network. */
 void push_work(struct push_process *process) __attribute__((noreturn));
 

@@ -186,7 +186,7 @@ struct serve_process {
 /* keeper.c: forks the process that serves, and forks it again when it crashes. */
 
 /* A child_main of struct serve_process. */
-void serve_keep(int socket, void *process);
+void serve_keep(int socket, void *state);
 
 /* server.c: the process that serves. */
 
