@@ -82,7 +82,7 @@ static bool find_next(struct settling *s, struct one *one)
 	const struct session_ahead_news *news = s->news;
 	const struct pybpf_thread *lives = s->thread < news->nr_threads ? &news->threads[s->thread] : NULL;
 	const struct some ended = some_of(&news->ended, s->ended), told = some_of(&s->ahead->told, s->before);
-	struct pybpf_thread_key least, of;
+	struct pybpf_thread_key least = {0}, of;
 	bool any = false;
 
 	for (int i = 0; i < 3; i++) {
