@@ -315,14 +315,6 @@ int session_count_samples(struct session *s, struct session_account *account)
 	return err;
 }
 
-void session_count_states(const struct session *s, struct session_account *account)
-{
-	account->has_states = s->options.mode != SESSION_CPU;
-	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
-	if (account->has_states)
-		kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
-}
-
 int session_describe_epochs(struct session *s, const struct session_account *account, struct profile *profile)
 {
 	int err = account ? session_describe(s, account, profile) : 0;

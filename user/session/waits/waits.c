@@ -325,6 +325,14 @@ static int compare_idle(const void *a, const void *b)
 	return (one->threads < other->threads) - (one->threads > other->threads);
 }
 
+void session_count_states(const struct session *s, struct session_account *account)
+{
+	account->has_states = s->options.mode != SESSION_CPU;
+	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
+	if (account->has_states)
+		kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
+}
+
 static void tell(const struct session *s, struct session_account *account)
 {
 	const struct session_waits *w = &s->waits;
