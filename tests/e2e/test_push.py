@@ -239,12 +239,12 @@ def test_kill_of_the_process_that_sends(folder):
             pusher.send(name, 100_000)
         before = pusher.until(lambda counts: counts["spooled"] >= 1 and counts["retried"] >= 1)
         os.kill(pusher.children()[1], signal.SIGKILL)
-        after = pusher.until(lambda counts: counts["restarts"] == 1)
-        assert after["dropped"]["crashed"] + after["spooled"] == 3
-        assert after["spooled"] == before["spooled"]
+        # What was on its way to the process that was killed is the next one's.
+        after = pusher.until(lambda counts: counts["restarts"] == 1 and counts["dropped"]["crashed"] + counts["spooled"] == 3)
+        assert after["spooled"] >= before["spooled"]
         pusher.send("d")
         with receiving(port=port) as it:
-            pusher.until(lambda counts: counts["sent"] == before["spooled"] + 1)
+            pusher.until(lambda counts: counts["sent"] == after["spooled"] + 1)
             counts, _ = pusher.end()
     assert settled(counts) == {"crashed": after["dropped"]["crashed"]}
     assert len(it.names()) == len(set(it.names())) == counts["sent"] and it.names()[-1] == "d"

@@ -68,8 +68,8 @@ void child_tie(pid_t parent);
 /* restart.c: a process that forks the one that works, and once more whenever that one has crashed. */
 
 struct child_worker {
-	const char *name; /* as ps shows it */
-	void (*run)(void *state) __attribute__((noreturn));
+	const char *name;                 /* as ps shows it */
+	void (*run)(void *state);         /* the process ends when it returns */
 	bool (*count_crash)(void *state); /* in the process that forked it; returns whether to fork it again */
 };
 

@@ -21,6 +21,7 @@ void child_keep(const struct child_worker *worker, void *state)
 			child_tie(self);
 			prctl(PR_SET_NAME, worker->name);
 			worker->run(state);
+			_exit(0);
 		}
 		if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) || !worker->count_crash(state))
 			return;

@@ -31,8 +31,8 @@ struct fetch_process {
 	struct network_curl curl;
 };
 
-/* Answers questions until the other end is closed. A child_main of struct fetch_process. */
-void fetch_work(int socket, void *process);
+/* Answers questions until the other end is closed. A child_main; state: struct fetch_process. */
+void fetch_work(int socket, void *state);
 
 /* transfer.c: one attempt to get a file from one server. */
 struct fetch_transfer {
