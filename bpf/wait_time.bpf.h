@@ -197,11 +197,16 @@ static __noinline int add_gil_sleeps(struct pybpf_thread *thread)
 	return 0;
 }
 
-/* Adds the time for which a thread was ready to run until now. */
-static __noinline int add_ready(const struct pybpf_thread *thread, __u64 wait_id, __u64 since, __u64 now)
+/*
+ * Adds the time for which a thread was ready to run until now. On a time line that stands between the sleeps for the
+ * GIL before it and after it, which are intervals of their own then.
+ */
+static __noinline int add_ready(struct pybpf_thread *thread, __u64 wait_id, __u64 since, __u64 now)
 {
 	struct pybpf_wait_key key;
 
+	if (cfg_times && now - since >= PYBPF_INTERVAL_NS && thread->gil_waited_ns >= cfg_min_block_ns)
+		add_gil_sleeps(thread);
 	init_key(&key, thread, thread->stack_id, wait_id);
 	add_time(&key, since, now - since, 0);
 	return 0;

@@ -3,7 +3,9 @@
 import bisect
 import collections
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,23 +110,47 @@ def test_waits_are_where_the_program_says(recorded, function, state):
     assert len(away) >= 8 and away[len(away) * 3 // 4] <= 2000, away
 
 
+def check_overlaps(events):
+    """No thread is in two states at a time. Returns the events that are states."""
+    threads = collections.defaultdict(list)
+    for event in events:
+        if event.state:
+            threads[event.thread].append(event)
+    for own in threads.values():
+        own.sort(key=lambda event: event.begin)
+        met = [(one.state, one.end, other.state, other.begin) for one, other in zip(own, own[1:]) if one.end > other.begin + 2]
+        assert not met, met
+    return [event for own in threads.values() for event in own]
+
+
 def test_time_and_events_are_the_same_sum(recorded):
     """Each wait is an event or counted as too short; the parts of each thread do not overlap."""
-    drawn, threads = collections.Counter(), collections.defaultdict(list)
+    drawn = collections.Counter()
     for event in recorded.events:
         if event.state:
             drawn[event.state] += event.value
-            threads[event.thread].append(event)
     all_us = sum(s * US for state, s in recorded.stats["state_s"].items() if s and state not in ("on CPU", "asleep"))
     waits = recorded.stats["waits"]
     assert waits["untimed"] == 0 and waits["undrawn"] >= 100
     assert abs(sum(drawn.values()) + waits["undrawn_s"] * US - all_us) <= 0.001 * all_us
     assert abs(drawn["sleep"] / US - recorded.stats["state_s"]["sleep"]) <= waits["undrawn_s"] + 0.001
     assert "waits shorter than 1 ms are not in the time line" in recorded.run.err
-    for events in threads.values():
-        events.sort(key=lambda event: event.begin)
-        assert all(one.end <= other.begin + 2 for one, other in zip(events, events[1:]))
-        assert all(event.value >= SHORTEST - 1 for event in events)
+    assert all(event.value >= SHORTEST - 1 for event in check_overlaps(recorded.events))
+
+
+def test_what_a_thread_waits_for_a_cpu_is_between_its_sleeps_for_the_gil(tmp_path):
+    """A wait for the GIL is many sleeps, and after each the thread has to wait for its CPU."""
+    saved = tmp_path / "wall.pybpf"
+    spin = ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
+    with harness.target(harness.default_python(), "gil.py") as running, harness.started(spin):
+        for tid in os.listdir("/proc/%d/task" % running.pid):
+            os.sched_setaffinity(int(tid), {0})
+        run = harness.pybpf("-p", running.pid, "--mode=wall", "-d", 1.5, "-o", saved)
+    assert run.code == 0, run.err
+    profile = json.loads(harness.pybpf("report", saved, "-f", "json").out)
+    events = check_overlaps([Event(profile, event) for event in profile["events"]])
+    waits = collections.Counter(event.state for event in events)
+    assert waits["GIL"] >= 10 and waits["waiting for a CPU"] >= 10, waits
 
 
 def test_samples_are_between_waits(recorded):
