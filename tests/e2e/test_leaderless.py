@@ -99,7 +99,7 @@ def test_ps_and_all_show_it():
     assert [row for row in listed if row.split()[:1] == [str(running.pid)] and TARGET in row]
     seen = processes.by_process(run)
     assert running.pid in seen, "%s are all" % sorted(seen)
-    assert check_stacks(seen[running.pid][1], running.says["lines"])[0] >= 50
+    assert check_stacks(seen[running.pid][1], running.says["lines"])[0] >= 10
 
 
 def test_all_threads_have_ended():
