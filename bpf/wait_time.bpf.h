@@ -197,19 +197,24 @@ static __noinline int add_gil_sleeps(struct pybpf_thread *thread)
 	return 0;
 }
 
-/*
- * Adds the time for which a thread was ready to run until now. On a time line that stands between the sleeps for the
- * GIL before it and after it, which are intervals of their own then.
- */
-static __noinline int add_ready(struct pybpf_thread *thread, __u64 wait_id, __u64 since, __u64 now)
+/* Adds the time for which a thread was ready to run until now. */
+static __noinline int add_ready(const struct pybpf_thread *thread, __u64 wait_id, __u64 since, __u64 now)
 {
 	struct pybpf_wait_key key;
 
-	if (cfg_times && now - since >= PYBPF_INTERVAL_NS && thread->gil_waited_ns >= cfg_min_block_ns)
-		add_gil_sleeps(thread);
 	init_key(&key, thread, thread->stack_id, wait_id);
 	add_time(&key, since, now - since, 0);
 	return 0;
+}
+
+/*
+ * On a time line, what a thread waits for a CPU stands between its sleeps for the GIL before and after: those until
+ * then are an interval of their own.
+ */
+static __always_inline void split_gil_sleeps(struct pybpf_thread *thread, __u64 ready_ns)
+{
+	if (cfg_times && ready_ns >= PYBPF_INTERVAL_NS && thread->gil_waited_ns >= cfg_min_block_ns)
+		add_gil_sleeps(thread);
 }
 
 /* Adds the time of a thread that was not running until now. */
@@ -218,6 +223,7 @@ static __always_inline void end_wait(struct pybpf_thread *thread, __u64 now)
 	__u64 woken = thread->woken_ns;
 
 	if (pybpf_state_is_ready(thread->state)) {
+		split_gil_sleeps(thread, now - thread->since_ns);
 		add_ready(thread, thread->wait_id, thread->since_ns, now);
 		return;
 	}
@@ -227,9 +233,11 @@ static __always_inline void end_wait(struct pybpf_thread *thread, __u64 now)
 		keep_gil_sleep(thread, woken - thread->since_ns);
 	else
 		add_wait(thread, woken - thread->since_ns);
-	if (now > woken)
+	if (now > woken) {
+		split_gil_sleeps(thread, now - woken);
 		add_ready(thread, thread->ready_id | (cfg_gil_waits ? thread->wait_id & PYBPF_WAIT_WITH_GIL : 0), woken,
 			  now);
+	}
 }
 
 /*
