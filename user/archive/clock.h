@@ -14,8 +14,8 @@ struct archive_clock {
 };
 
 /*
- * Begins with the end of the newest epoch (0: there is none), so that a clock that is wrong at the start makes none too
- * old either. Times: ms since 1970, and of CLOCK_BOOTTIME.
+ * Begins with the end of the newest epoch, or 0 in a folder without epochs: if the clock is far ahead of it at the
+ * start, no epoch is removed as too old either. Times: ms since 1970, and of CLOCK_BOOTTIME.
  */
 void archive_clock_begin(struct archive_clock *clock, uint64_t newest_end_ms, uint64_t real_ms, uint64_t boot_ms);
 /* Returns the time that is believed: the clock's, unless it was set forward within the last ARCHIVE_DOUBT_MS. */

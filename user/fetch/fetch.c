@@ -18,7 +18,7 @@
 
 struct fetch {
 	struct child process;
-	int file; /* in memory, which the process writes to; -1: there is none */
+	int file; /* in memory; the process writes what it fetches to it. -1 before it is made */
 };
 
 /* Adds a server. Returns 0, or negative errno with a sentence in *error. */

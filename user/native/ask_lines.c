@@ -28,8 +28,8 @@ _Static_assert(sizeof(struct lines_question) <= HELPER_QUESTION_MAX, "a question
 struct kept {
 	struct native_identity of;
 	struct native_lines *lines; /* NULL: the place is free */
-	bool is_fetched; /* it is read in the file in memory, which the next one that is fetched overwrites */
-	uint64_t used;   /* number of the look-up that used it last */
+	bool is_fetched;            /* its bytes are in the file in memory, which the next fetched file overwrites */
+	uint64_t used;              /* number of the look-up that used it last */
 };
 
 static struct kept kept[KEPT_MAX];

@@ -15,8 +15,8 @@
 void native_fetched_use(int fd);
 
 /*
- * Opens the one that is there. Returns 0 and *out; -ENOENT without one; -ESTALE when it has another build-id; -ENOEXEC
- * when it is no ELF file; or another negative errno.
+ * Opens the file that was fetched last. Returns 0 and *out; -ENOENT when no file was fetched; -ESTALE when it has
+ * another build-id; -ENOEXEC when it is no ELF file; or another negative errno.
  */
 int native_fetched_open(const uint8_t *id, size_t id_size, struct elf_file **out);
 

@@ -41,7 +41,8 @@ struct source {
 };
 
 struct native_lines {
-	struct source own, shared; /* shared.dwarf NULL: there is none */
+	struct source own,
+		shared; /* the file itself, and the one that dwz made it share; shared.dwarf is NULL without one */
 	size_t bytes;
 	struct ranges units;     /* in order of start */
 	struct ranges functions; /* of the unit that was looked at last */
