@@ -6,26 +6,6 @@
 #include "session/due.h"
 #include "session/internal.h"
 
-void session_measures_init(struct session *s)
-{
-	for (size_t i = 0; i < SESSION_MEASURES; i++) {
-		const struct session_measure *m = session_measures[i];
-
-		if (m->init)
-			m->init(s);
-		if (!m->is_wanted || m->is_wanted(&s->options))
-			s->measures[s->nr_measures++] = m;
-	}
-}
-
-void session_measures_free(struct session *s)
-{
-	for (size_t i = SESSION_MEASURES; i-- > 0;) {
-		if (session_measures[i]->free)
-			session_measures[i]->free(s);
-	}
-}
-
 void session_measures_ask_kernel(const struct session *s, struct kernel_options *kernel)
 {
 	for (size_t i = 0; i < s->nr_measures; i++) {
@@ -73,15 +53,6 @@ double session_measures_do_periodic_work(struct session *s)
 		next = wanted < next ? wanted : next;
 	}
 	return next;
-}
-
-const struct session_measure *session_measures_find_taker(uint32_t type)
-{
-	for (size_t i = 0; i < SESSION_MEASURES; i++) {
-		if (type < 32 && session_measures[i]->records & SESSION_RECORD(type))
-			return session_measures[i];
-	}
-	return NULL;
 }
 
 bool session_measures_need_records(const struct session *s)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What a run measures. Each measure is a row of the table in measures.c: a struct session_measure, with what the
- * session does for it at each moment of a run. measure.c calls the rows that the options of the run want; the other
- * files of the session know none by name. In the order of a run:
+ * session does for it at each moment of a run. measure.c calls the rows that the options of the run want, and does not
+ * know the table: so a row may use what itself uses measure.c. The other files of the session know no row by its name.
+ * In the order of a run:
  *
  *	the session is made             init, ask_kernel
  *	the run begins                  attach, begin
@@ -144,9 +145,16 @@ struct session_measure {
 #define SESSION_MEASURES 15
 extern const struct session_measure *const session_measures[SESSION_MEASURES];
 
-/* Chooses those that the session's options want. The next ones go through these. */
+/* measures.c: for all in the table. */
+
+/* Chooses those that the session's options want. */
 void session_measures_init(struct session *s);
 void session_measures_free(struct session *s);
+/* Returns the measure that takes records of a type, an enum pybpf_event_type; NULL: it is a matter of all. */
+const struct session_measure *session_measures_find_taker(uint32_t type);
+
+/* measure.c: for those that were chosen. */
+
 void session_measures_ask_kernel(const struct session *s, struct kernel_options *kernel);
 int session_measures_attach(struct session *s);
 void session_measures_end(struct session *s);
@@ -168,8 +176,5 @@ void session_measures_forget_samples(struct session *s);
 int session_measures_keep_stacks(struct session *s, struct intern *ids);
 void session_measures_forget_frames(struct session *s);
 void session_measures_tell(const struct session *s, struct session_account *account);
-
-/* Returns the measure that takes records of a type, an enum pybpf_event_type; NULL: it is a matter of all. */
-const struct session_measure *session_measures_find_taker(uint32_t type);
 
 #endif

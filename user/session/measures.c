@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of all that runs measure. */
+/* The table of all that runs measure, and what is done for each, whatever the options want. */
 #include "session/measure.h"
 
+#include "session/internal.h"
 #include "session/native/native.h"
 #include "session/samples/event_values.h"
 #include "session/samples/resident.h"
@@ -37,3 +38,32 @@ const struct session_measure *const session_measures[] = {
 	&session_samples_measure,        &session_times_measure,
 	&session_intervals_measure,
 };
+
+void session_measures_init(struct session *s)
+{
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		const struct session_measure *m = session_measures[i];
+
+		if (m->init)
+			m->init(s);
+		if (!m->is_wanted || m->is_wanted(&s->options))
+			s->measures[s->nr_measures++] = m;
+	}
+}
+
+void session_measures_free(struct session *s)
+{
+	for (size_t i = SESSION_MEASURES; i-- > 0;) {
+		if (session_measures[i]->free)
+			session_measures[i]->free(s);
+	}
+}
+
+const struct session_measure *session_measures_find_taker(uint32_t type)
+{
+	for (size_t i = 0; i < SESSION_MEASURES; i++) {
+		if (type < 32 && session_measures[i]->records & SESSION_RECORD(type))
+			return session_measures[i];
+	}
+	return NULL;
+}
