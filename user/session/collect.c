@@ -17,6 +17,7 @@
 #include "kernel/waits.h"
 #include "pybpf.h"
 #include "session/account.h"
+#include "session/cpu_time.h"
 #include "session/due.h"
 #include "session/internal.h"
 #include "session/unsampled_report.h"

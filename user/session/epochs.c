@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "kernel/counts.h"
 #include "kernel/events.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 
 static int take_pending_records(struct session *s)

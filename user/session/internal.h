@@ -68,22 +68,6 @@ struct session {
 /* Replaces the profile and the table of its stacks by new ones. Returns 0 or -ENOMEM. */
 int session_new_profile(struct session *s);
 
-/*
- * Returns the CPU time in seconds that pybpf and its helpers have taken: what may take only so long is measured by it,
- * so that a busy machine does not make it less.
- */
-double session_used_s(void);
-
-/*
- * What is read when sampling has ended, in seconds of CPU time since then: the profile is there half a second later.
- * What one leaves over is the next one's. A run has either last snapshots of tasks, and one that was begun before, or
- * what the scheduler has counted.
- */
-#define SESSION_END_SNAPSHOTS_S 0.15
-#define SESSION_END_SCHED_S     0.15
-#define SESSION_END_CODES_S     0.3
-#define SESSION_END_NAMES_S     0.4
-
 /* Handles a record that the kernel sent. Returns 0 or negative errno. */
 int session_take_event(struct session *s, const struct pybpf_event *event);
 /* Likewise, in the ring buffer of a struct session. Returns -EAGAIN when other work is due first (kernel/events.h). */

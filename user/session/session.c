@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "helper/helper.h"
 #include "kernel/events.h"
 #include "pybpf.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/source_file.h"
 
@@ -200,11 +200,6 @@ void session_divide_rate(struct session *s, unsigned divisor)
 {
 	kernel_divide_rate(s->kernel, divisor);
 	s->weight = divisor;
-}
-
-double session_used_s(void)
-{
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
 }
 
 void session_detach(struct session *s)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 
 bool session_runs_python(const struct processes_record *process, void *arg)

@@ -16,6 +16,7 @@
 #include "kernel/procs.h"
 #include "session/account_entry.h"
 #include "session/account_text.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"

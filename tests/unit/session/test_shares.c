@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/shares.h"
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "discovery/ask_tasks.h"
 #include "kernel/procs.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/shares.h"
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "kernel/procs.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/shares.h"
 

@@ -18,6 +18,7 @@
 #include "kernel/procs.h"
 #include "session/due.h"
 #include "session/account_entry.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/wait_frames.h"

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "session/account_entry.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"

@@ -19,6 +19,7 @@
 #include "base/host.h"
 #include "base/procfs.h"
 #include "kernel/waits.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/unsampled_report.h"

@@ -18,6 +18,7 @@
 #include "output/output.h"
 #include "session/due.h"
 #include "session/account_entry.h"
+#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/waits/kept.h"
