@@ -20,6 +20,7 @@
 #include "session/cpu_time.h"
 #include "session/due.h"
 #include "session/internal.h"
+#include "session/sample_owner.h"
 #include "session/unsampled_report.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
@@ -28,25 +29,6 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 
 	*samples = kernel_read_counters(s->kernel, total) ? 0 : total[PYBPF_COUNT_PYTHON];
 	*stacks = stacks_count(s->stacks);
-}
-
-int session_find_owners(struct session *s, const struct pybpf_thread_key *of, struct processes_record *process,
-			uint32_t *owner, uint32_t *thread)
-{
-	struct pybpf_thread_name name;
-	char text[sizeof(name.comm) + 1] = "";
-
-	*thread = PROFILE_NONE;
-	*owner = processes_add_to_profile(s->processes, process, s->profile);
-	if (*owner == PROFILE_NONE)
-		return -ENOMEM;
-	if (!s->options.threads || !of->tid)
-		return 0;
-	kernel_get_thread_name(s->kernel, of, &name);
-	memcpy(text, name.comm, sizeof(name.comm));
-	*thread = profile_add_thread(s->profile, *owner, (int32_t)of->tid,
-				     session_find_thread_name(s, process, of, text));
-	return *thread == PROFILE_NONE ? -ENOMEM : 0;
 }
 
 /* Counts samples from before the process's interpreter ran. Returns 0 or -ENOMEM. */

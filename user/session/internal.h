@@ -91,13 +91,6 @@ struct pybpf_count session_weigh_count(const struct session *s, const struct pyb
 /* Adds a weighed count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
 
-/*
- * Finds or adds a process and, if threads are told apart, one of its threads in the profile; of: tid 0 for none.
- * Returns 0 or -ENOMEM.
- */
-int session_find_owners(struct session *s, const struct pybpf_thread_key *of, struct processes_record *process,
-			uint32_t *owner, uint32_t *thread);
-
 /* Puts the facts, the measure and the account of the run into a profile. Returns 0 or -ENOMEM. */
 int session_describe(const struct session *s, const struct session_account *account, struct profile *profile);
 

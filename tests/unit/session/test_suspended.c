@@ -16,6 +16,7 @@
 #include "kernel/procs.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
+#include "session/sample_owner.h"
 #include "session/shares.h"
 
 #define PROCESSES 2

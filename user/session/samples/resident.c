@@ -10,6 +10,7 @@
 #include "session/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/sample_owner.h"
 
 static void init(struct session *s)
 {

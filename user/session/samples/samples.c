@@ -4,6 +4,7 @@
 
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/sample_owner.h"
 
 #define NS_PER_S 1000000000u
 

@@ -21,6 +21,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/sample_owner.h"
 #include "session/wait_frames.h"
 #include "session/shares.h"
 #include "session/wait_name.h"

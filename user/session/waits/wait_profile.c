@@ -8,6 +8,7 @@
 
 #include "kernel/counts.h"
 #include "session/internal.h"
+#include "session/sample_owner.h"
 #include "session/wait_frames.h"
 #include "session/wait_name.h"
 
