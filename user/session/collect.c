@@ -21,7 +21,7 @@
 #include "session/due.h"
 #include "session/internal.h"
 #include "session/sample_owner.h"
-#include "session/unsampled_report.h"
+#include "session/wanted.h"
 
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 {

@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/procfs.h"
 #include "base/text.h"
 #include "container/cgroup.h"
 #include "discovery/below.h"
-#include "helper/helper.h"
 #include "session/account.h"
 #include "session/internal.h"
 
@@ -80,23 +78,6 @@ struct finding {
 	uint64_t idle_ns; /* CPU time that makes a process idle */
 	bool failed;
 };
-
-static void note_wanted(struct processes_record *process, void *arg)
-{
-	const struct discovery_filter *filter = arg;
-	struct scan_process now;
-
-	if (process->wanted || process->ended || process->state != PROCESSES_PYTHON)
-		return;
-	process->wanted = !scan_read_process(process->pid, &now) && now.start_time == process->start &&
-			  discovery_filter_matches(filter, &now, NULL);
-}
-
-void session_note_wanted(struct session *s)
-{
-	if (s->options.filter)
-		processes_visit_all(s->processes, note_wanted, (void *)s->options.filter);
-}
 
 /* Finds what the process, which lives, did. The state is read before the CPU time, which thus covers it. */
 static void find_what_it_did(const struct finding *f, struct unsampled *u)

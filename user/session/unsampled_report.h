@@ -11,12 +11,6 @@
 
 #include "session/session.h"
 
-/*
- * Marks as wanted the processes that the filters let pass although the kernel met none of their threads. Before the
- * counts of processes are taken.
- */
-void session_note_wanted(struct session *s);
-
 /* After session_collect: prints what is known of the chosen Python processes without a sample with Python frames. */
 void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out);
 

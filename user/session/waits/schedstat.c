@@ -17,7 +17,7 @@
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"
-#include "session/unsampled_report.h"
+#include "session/wanted.h"
 #include "session/wait_name.h"
 
 #define NS_PER_S 1000000000u

@@ -22,7 +22,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/unsampled_report.h"
+#include "session/wanted.h"
 
 /* Bytes of a name that are kept. */
 #define NAME_ROOM 64
