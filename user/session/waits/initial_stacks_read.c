@@ -14,6 +14,7 @@
 #include "session/internal.h"
 #include "session/native/native.h"
 #include "session/source_file.h"
+#include "session/waits/comm.h"
 #include "symbols/walk_user.h"
 
 /* Longest time of one question. */

@@ -10,6 +10,7 @@
 #include "session/due.h"
 #include "session/internal.h"
 #include "session/waits/ahead.h"
+#include "session/waits/comm.h"
 #include "session/waits/gil.h"
 
 struct settling {

@@ -11,16 +11,15 @@
 #include "base/array.h"
 #include "base/beyond.h"
 #include "base/clock.h"
-#include "base/procfs.h"
 #include "base/text.h"
 #include "kernel/counts.h"
 #include "kernel/waits.h"
 #include "output/output.h"
 #include "session/due.h"
 #include "session/account_entry.h"
-#include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
+#include "session/waits/comm.h"
 #include "session/waits/kept.h"
 #include "session/waits/rolling.h"
 #include "session/waits/wait_profile.h"
@@ -148,26 +147,6 @@ static void note_short(struct session *s, const struct pybpf_wait_key *key, cons
 		return;
 	s->waits.short_waits += time->count;
 	s->waits.short_ns += time->ns;
-}
-
-void session_waits_name(struct session *s, const struct pybpf_thread *thread)
-{
-	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
-	const struct pybpf_thread_key key = SESSION_THREAD_OF(thread);
-	struct pybpf_thread_name name;
-	struct procfs_stat stat;
-
-	kernel_get_thread_name(s->kernel, &key, &name);
-	if ((!s->options.threads && thread->stack_id != PYBPF_STACK_ID_NO_THREAD) || name.comm[0] || !process)
-		return;
-	if (session_used_s() > s->thread_names.until_s) {
-		s->thread_names.unread++;
-		return;
-	}
-	if (procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
-		return;
-	memcpy(name.comm, stat.comm, strnlen(stat.comm, sizeof(name.comm)));
-	kernel_put_thread_name(s->kernel, &key, &name);
 }
 
 static int note_moved(const struct pybpf_thread *thread, void *arg)

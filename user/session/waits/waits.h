@@ -45,12 +45,6 @@ struct session_waits {
 	size_t nr_threads, threads_room;
 };
 
-/*
- * Gives the thread a name in the kernel's map, where the sampler and the scheduler have met it not yet, if the profile
- * needs its name.
- */
-void session_waits_name(struct session *s, const struct pybpf_thread *thread);
-
 /* Puts a part of a thread's time into the profile, or what is left out of it into the account. Returns 0 or -ENOMEM. */
 int session_waits_add_part(struct session *s, const struct session_part *part);
 /* Removes a time of an ended process from the kernel's map, and gives back its stacks, which are met no more. */
