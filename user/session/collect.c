@@ -14,7 +14,6 @@
 #include "base/procfs.h"
 #include "kernel/counts.h"
 #include "kernel/events.h"
-#include "kernel/waits.h"
 #include "pybpf.h"
 #include "session/account.h"
 #include "session/cpu_time.h"

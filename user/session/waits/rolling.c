@@ -12,6 +12,7 @@
 #include "session/waits/ahead.h"
 #include "session/waits/comm.h"
 #include "session/waits/gil.h"
+#include "session/waits/take_part.h"
 
 struct settling {
 	struct session *session;
@@ -31,9 +32,8 @@ static int note_thread(const struct pybpf_thread *thread, void *arg)
 {
 	struct session *s = arg;
 	struct session_waits *w = &s->waits;
-	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
 
-	if (!process || process->state != PROCESSES_PYTHON)
+	if (!session_is_python(s, thread->proc_id))
 		return 0;
 	if (array_reserve(&w->threads, &w->threads_room, w->nr_threads + 1, sizeof(*w->threads)))
 		return -ENOMEM;

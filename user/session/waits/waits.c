@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/beyond.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "kernel/counts.h"
 #include "kernel/waits.h"
 #include "output/output.h"
 #include "session/due.h"
@@ -22,6 +20,7 @@
 #include "session/waits/comm.h"
 #include "session/waits/kept.h"
 #include "session/waits/rolling.h"
+#include "session/waits/take_part.h"
 #include "session/waits/wait_profile.h"
 
 struct idle_function {
@@ -74,13 +73,6 @@ static int attach(struct session *s)
 	return 0;
 }
 
-static bool is_python(const struct session *s, uint64_t proc_id)
-{
-	const struct processes_record *process = processes_find_record(s->processes, proc_id);
-
-	return process && process->state == PROCESSES_PYTHON;
-}
-
 struct settling {
 	struct session *session;
 	const struct session_due *due;
@@ -89,65 +81,6 @@ struct settling {
 	struct pybpf_wait_key *taken;
 	size_t nr_taken, taken_room;
 };
-
-/* Adds a wait with --mode=gil: each to the account, few to the profile. stack: without its leaf. */
-static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uint64_t wait_id, uint32_t stack,
-			struct pybpf_wait_time time)
-{
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
-	const enum pybpf_state state = (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id);
-	uint32_t holder = stacks_find(s->stacks, key->holder_stack_id);
-	bool shown = session_gil_shows(wait_id) && (state == PYBPF_STATE_GIL || !s->options.gil_holders);
-	struct pybpf_wait wait = {0};
-	uint32_t leaf = PROFILE_ROOT;
-	int err;
-
-	session_find_wait(s, wait_id, &wait);
-	err = is_python(s, key->proc_id) && !(wait.flags & PYBPF_WAIT_HAND_OVER)
-		      ? session_gil_add(&s->waits.gil, s->profile, wait_id, stack,
-					key->holder_stack_id == PYBPF_HOLDER_NONE ? PROFILE_ROOT : holder, &time)
-		      : 0;
-	if (shown)
-		leaf = session_wakers_push(s, session_push_wait(s, stack, wait_id, key->holder_stack_id), key);
-	return err ?: session_add_thread_time(s, &thread, leaf, state, time, NULL);
-}
-
-static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
-{
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
-	const struct session_initial_stack *earlier = session_initial_stacks_get(&s->waits.initial_stacks, key);
-	uint64_t wait_id = key->wait_id;
-	uint32_t leaf, sample;
-	int err;
-
-	if (key->wait_id == PYBPF_WAIT_ID(PYBPF_STATE_RUNNING))
-		return session_running_add(s, &thread, time.ns);
-	if ((!time.ns && !time.count) || (s->options.python_only && session_wait_is_pseudo(key)))
-		return 0;
-	if (is_python(s, key->proc_id))
-		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
-	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
-		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
-	if (s->options.mode == SESSION_GIL) {
-		if (earlier && earlier->with_gil)
-			wait_id |= PYBPF_WAIT_WITH_GIL;
-		return add_gil_wait(s, key, wait_id, session_wait_stack(s, key), time);
-	}
-	leaf = session_push_wait(s, session_wait_stack(s, key), wait_id, key->holder_stack_id);
-	err = session_add_thread_time(s, &thread, session_wakers_push(s, leaf, key),
-				      (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id), time, &sample);
-	if (err || !s->options.times || sample == PROFILE_NONE)
-		return err;
-	return session_intervals_know(&s->waits.intervals, key, sample, time);
-}
-
-static void note_short(struct session *s, const struct pybpf_wait_key *key, const struct pybpf_wait_time *time)
-{
-	if (!is_python(s, key->proc_id))
-		return;
-	s->waits.short_waits += time->count;
-	s->waits.short_ns += time->ns;
-}
 
 static int note_moved(const struct pybpf_thread *thread, void *arg)
 {
@@ -188,14 +121,6 @@ static int add_unfinished(const struct settling *settling, const struct pybpf_wa
 	return session_intervals_add(&s->waits.intervals, key, since_ns + (s->detach_ns - settling->end_ns), ns);
 }
 
-int session_waits_add_part(struct session *s, const struct session_part *part)
-{
-	if (part->key.stack_id != PYBPF_STACK_ID_SHORT)
-		return add_wait(s, &part->key, part->time);
-	note_short(s, &part->key, &part->time);
-	return 0;
-}
-
 static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
 {
 	struct settling *settling = arg;
@@ -223,7 +148,7 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	struct session_part present[SESSION_PRESENTS];
 	int err = 0;
 
-	if (!is_python(s, thread->proc_id))
+	if (!session_is_python(s, thread->proc_id))
 		return 0;
 	session_parts_of_thread(thread, settling->end_ns, s->options.min_block_ns, present);
 	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
@@ -240,24 +165,6 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 			err = add_unfinished(settling, &part->key, begins[i], part->time.ns);
 	}
 	return err;
-}
-
-static void forget_stack(struct session *s, uint64_t stack_id)
-{
-	if (stack_id < PYBPF_STACK_ID_STACKS)
-		return;
-	kernel_delete_stack(s->kernel, stack_id);
-	stacks_remove(s->stacks, stack_id);
-}
-
-void session_waits_forget_time(struct session *s, const struct pybpf_wait_key *key)
-{
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
-
-	kernel_delete_wait_time(s->kernel, key);
-	forget_stack(s, key->stack_id);
-	forget_stack(s, key->holder_stack_id);
-	kernel_delete_thread_name(s->kernel, &thread);
 }
 
 /* At the end of the run also the time of threads that are alive. */

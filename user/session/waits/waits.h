@@ -45,11 +45,6 @@ struct session_waits {
 	size_t nr_threads, threads_room;
 };
 
-/* Puts a part of a thread's time into the profile, or what is left out of it into the account. Returns 0 or -ENOMEM. */
-int session_waits_add_part(struct session *s, const struct session_part *part);
-/* Removes a time of an ended process from the kernel's map, and gives back its stacks, which are met no more. */
-void session_waits_forget_time(struct session *s, const struct pybpf_wait_key *key);
-
 extern const struct session_measure session_waits_measure;
 
 #endif
