@@ -61,36 +61,6 @@ static size_t read_bases(struct py_values *v, const struct py_type *type, struct
 	return count;
 }
 
-/* Finds an attribute of the class or of its bases. */
-static bool find_in_class(struct py_values *v, const struct py_type *type, const char *name, uint64_t *value)
-{
-	struct py_type bases = *type;
-	struct py_dict dict;
-	uint64_t next;
-
-	for (int i = 0; i < PY_BASES && bases.flags & PY_FLAG_HEAP; i++) {
-		uint64_t fields;
-
-		if (py_open_dict(&v->r, bases.dict, &dict) && py_find_text(&v->r, &dict, name, value))
-			return true;
-		next = bases.base;
-		fields = next + py_header_size(&v->r);
-		/* Not by py_type_at(), which calls this. */
-		if (!next || !py_get(v, fields + PY_TYPE_FLAGS, &bases.flags, sizeof(bases.flags)) ||
-		    !py_get(v, fields + PY_TYPE_BASE, &bases.base, sizeof(bases.base)) ||
-		    !py_get(v, fields + PY_TYPE_DICT, &bases.dict, sizeof(bases.dict)))
-			return false;
-	}
-	return false;
-}
-
-bool py_class_has(struct py_values *v, const struct py_type *type, const char *name)
-{
-	uint64_t value;
-
-	return find_in_class(v, type, name, &value);
-}
-
 bool py_find_slot(struct py_values *v, const struct py_type *type, const char *name, uint64_t *offset)
 {
 	struct py_type bases[SLOT_BASES];
@@ -192,7 +162,7 @@ static bool read_default(struct py_values *v, const struct py_object *o, const c
 	struct py_object found;
 	uint64_t getter;
 
-	return find_in_class(v, &o->type, name, value) && py_look_at(v, *value, &found) &&
+	return py_find_in_class(v, &o->type, name, value) && py_look_at(v, *value, &found) &&
 	       py_get(v, found.type.address + py_header_size(&v->r) + PY_TYPE_DESCR_GET, &getter, sizeof(getter)) &&
 	       !getter;
 }
@@ -259,7 +229,7 @@ static bool write_dataclass(struct py_values *v, const struct py_object *o)
 
 	py_out_text(&v->out, o->type.name);
 	py_out_text(&v->out, "(");
-	done = find_in_class(v, &o->type, "__dataclass_fields__", &fields) && write_fields(v, o, fields, &first);
+	done = py_find_in_class(v, &o->type, "__dataclass_fields__", &fields) && write_fields(v, o, fields, &first);
 	py_out_text(&v->out, ")");
 	return done;
 }

@@ -199,23 +199,6 @@ static bool write_bytes(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-bool py_find_units(struct py_values *v, uint64_t object, struct py_units *out)
-{
-	const struct pybpf_layout *l = v->of.layout;
-	uint32_t state;
-
-	if (!py_get(v, object + l->str_length, &out->count, sizeof(out->count)) ||
-	    !py_get(v, object + l->str_state, &state, sizeof(state)))
-		return false;
-	state >>= l->str_kind_shift;
-	out->unit = state & 7;
-	if (out->unit != 1 && out->unit != 2 && out->unit != 4)
-		return false;
-	out->at = object + (state & 16 ? l->str_ascii_data : l->str_compact_data);
-	/* A string of a class of its own, and to 3.11 an old one: PyUnicodeObject.data is behind what others have. */
-	return (state & 8) || py_get(v, object + l->str_compact_data, &out->at, sizeof(out->at));
-}
-
 static bool write_str(struct py_values *v, const struct py_object *o)
 {
 	struct py_units units;

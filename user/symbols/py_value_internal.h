@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files that write the text of objects share: py_value.c chooses, the others each know some types. */
+/*
+ * What the files that write the text of objects share. From the bottom: py_read.c reads, py_type.c knows the types,
+ * py_write.c writes an object by its type, py_hide.c what stands beside a name; the others write some types each, and
+ * py_value.c has the limits.
+ */
 #ifndef SYMBOLS_PY_VALUE_INTERNAL_H
 #define SYMBOLS_PY_VALUE_INTERNAL_H
 
@@ -84,21 +88,18 @@ struct py_values {
 	struct py_out out;
 };
 
-/* py_value.c */
+/* py_read.c */
 
+/* v->of is set. level: from 1 to PY_VALUE_LEVELS. */
+void py_read_init(struct py_values *v, unsigned level);
 bool py_get(struct py_values *v, uint64_t addr, void *dst, size_t size);
 /* Reads a name that ends with a NUL. A longer one is cut and ends with PY_OUT_MORE. Returns false if it cannot be read.
  */
 bool py_read_name(struct py_values *v, uint64_t addr, char name[PY_TYPE_NAME]);
-/* Adds the text of an object, or PY_VALUE_UNREADABLE. */
-void py_write(struct py_values *v, uint64_t object);
-/* Reads an object's type. Returns false if it is not an object. */
-bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o);
-bool py_type_at(struct py_values *v, uint64_t type, struct py_type *out);
+/* Reads the address of an object's type. Returns false if nobody has a reference to the object: it was freed meanwhile.
+ */
+bool py_read_head(struct py_values *v, uint64_t object, uint64_t *type);
 const struct cpython_facts *py_facts(const struct py_values *v);
-/* Adds "Name(" and ")" around what a type derived from a known one writes. */
-void py_begin_derived(struct py_values *v, const struct py_object *o);
-void py_end_derived(struct py_values *v, const struct py_object *o);
 
 /* What was read of an object, to see later whether it changed. */
 struct py_part {
@@ -112,14 +113,32 @@ bool py_part_read(struct py_values *v, struct py_part *part, uint64_t at, size_t
 bool py_part_same(struct py_values *v, const struct py_part *part);
 void py_part_free(struct py_part *part);
 
-/* py_scalar.c */
-
 /* Where the characters of a str of 3.x are (PEP 393). */
 struct py_units {
 	uint64_t at, count;
 	unsigned unit; /* bytes of each */
 };
 bool py_find_units(struct py_values *v, uint64_t object, struct py_units *out);
+
+/* py_type.c */
+
+/* Reads an object's type. Returns false if it is not an object. */
+bool py_look_at(struct py_values *v, uint64_t object, struct py_object *o);
+bool py_type_at(struct py_values *v, uint64_t type, struct py_type *out);
+/* Finds an attribute of the class or of its bases. */
+bool py_find_in_class(struct py_values *v, const struct py_type *type, const char *name, uint64_t *value);
+bool py_class_has(struct py_values *v, const struct py_type *type, const char *name);
+
+/* py_write.c */
+
+/* Adds the text of an object, or PY_VALUE_UNREADABLE. */
+void py_write(struct py_values *v, uint64_t object);
+/* Adds "Name(" and ")" around what a type derived from a known one writes. */
+void py_begin_derived(struct py_values *v, const struct py_object *o);
+void py_end_derived(struct py_values *v, const struct py_object *o);
+
+/* py_scalar.c */
+
 /* Adds the first `kept` of so many units in quotes, with what is secret in them hidden; cut: there are more than
  * `count`. */
 void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_t count, bool cut, unsigned unit,
@@ -169,7 +188,6 @@ void py_write_entry(struct py_values *v, uint64_t key, uint64_t value, struct py
 bool py_attribute(struct py_values *v, const struct py_object *o, const char *name, uint64_t *value);
 /* Finds a slot of the type, or of a base, and where its value is in an object. */
 bool py_find_slot(struct py_values *v, const struct py_type *type, const char *name, uint64_t *offset);
-bool py_class_has(struct py_values *v, const struct py_type *type, const char *name);
 
 /* The writers of each file, by the name of the type. */
 struct py_known {
