@@ -78,20 +78,19 @@ static bool is_class(struct py_values *v, const struct py_type *type)
 /* Returns the writer of a builtin type, of a type of an extension module, or of a class. */
 static py_writer *find_known(struct py_values *v, const struct py_type *type)
 {
-	static const struct py_known *const tables[] = {py_known_scalars,   py_known_containers, py_known_library,
-							py_known_callables, py_known_instances,  py_known_numpy};
-
+	const struct py_writers *w = v->writers;
 	py_writer *write = NULL;
 
 	if (is_class(v, type)) {
-		const struct py_known_class *class = py_known_classes;
+		const struct py_known_class *class = w->classes;
 
 		while (class->known.name && strcmp(class->known.name, type->name) != 0)
 			class ++;
 		return class->module && is_of_module(v, type, class->module) ? class->known.write : NULL;
 	}
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !write; i++)
-		write = find_in(tables[i], type->name);
+	write = find_in(w->single, type->name);
+	for (size_t i = 0; w->types[i] && !write; i++)
+		write = find_in(w->types[i], type->name);
 	return write;
 }
 
@@ -132,6 +131,7 @@ static bool has_enum_type(struct py_values *v, uint64_t type)
 
 static void choose_writer(struct py_values *v, struct py_type *type)
 {
+	const struct py_writers *w = v->writers;
 	struct py_type base = *type;
 	bool has_fields = false;
 
@@ -150,18 +150,18 @@ static void choose_writer(struct py_values *v, struct py_type *type)
 	if (type->flags & PY_FLAG_HEAP)
 		type->is_enum = has_enum_type(v, type->address);
 	if (type->is_enum)
-		type->write = py_write_enum;
+		type->write = w->member_of_enum;
 	else if (type->flags & PY_FLAG_TYPE)
-		type->write = py_write_class;
+		type->write = w->type;
 	else if (type->flags & PY_FLAG_EXCEPTION)
-		type->write = py_write_exception;
+		type->write = w->exception;
 	else if (type->derived && (type->flags & PY_FLAG_TUPLE) && py_class_has(v, type, "_fields"))
-		type->write = py_write_namedtuple;
-	else if (!type->write || type->write == py_write_instance)
+		type->write = w->namedtuple;
+	else if (!type->write || type->write == w->instance)
 		type->is_dataclass = py_class_has(v, type, "__dataclass_fields__");
 	if (!type->write)
-		type->write = py_write_instance;
-	for (const struct py_known *known = py_known_scalars; known->name; known++)
+		type->write = w->instance;
+	for (const struct py_known *known = w->single; known->name; known++)
 		type->is_single = type->is_single || known->write == type->write;
 }
 

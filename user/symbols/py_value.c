@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The text of a variable, within the limits of its level. */
+/* The text of a variable, within the limits of its level, by the writers of all types. */
 #include "symbols/py_value.h"
 
 #include <stdlib.h>
@@ -13,6 +13,21 @@ static const struct py_limits limits[PY_VALUE_LEVELS] = {
 	{.text = PY_OUT_MAX, .string = 10000, .items = 1000, .levels = 9},
 };
 
+static const struct py_known *const types[] = {
+	py_known_containers, py_known_library, py_known_callables, py_known_instances, py_known_numpy, NULL,
+};
+
+static const struct py_writers writers = {
+	.single = py_known_scalars,
+	.types = types,
+	.classes = py_known_classes,
+	.member_of_enum = py_write_enum,
+	.exception = py_write_exception,
+	.namedtuple = py_write_namedtuple,
+	.type = py_write_class,
+	.instance = py_write_instance,
+};
+
 struct py_values *py_values_new(const struct py_values_of *of)
 {
 	struct py_values *v = calloc(1, sizeof(*v));
@@ -22,6 +37,7 @@ struct py_values *py_values_new(const struct py_values_of *of)
 		return NULL;
 	v->of = *of;
 	v->limits = &limits[level - 1];
+	v->writers = &writers;
 	py_read_init(v, level);
 	return v;
 }

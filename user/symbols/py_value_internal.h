@@ -2,7 +2,7 @@
 /*
  * What the files that write the text of objects share. From the bottom: py_read.c reads, py_type.c knows the types,
  * py_write.c writes an object by its type, py_hide.c what stands beside a name; the others write some types each, and
- * py_value.c has the limits.
+ * py_value.c has the table of their writers, and the limits.
  */
 #ifndef SYMBOLS_PY_VALUE_INTERNAL_H
 #define SYMBOLS_PY_VALUE_INTERNAL_H
@@ -58,6 +58,26 @@ struct py_object {
 	struct py_type type;
 };
 
+struct py_known {
+	const char *name;
+	py_writer *write;
+};
+struct py_known_class {
+	struct py_known known;
+	const char *module; /* its own, or a package around it */
+};
+
+/* Who writes objects, by their type: the tables end with a name that is NULL. */
+struct py_writers {
+	const struct py_known *single;         /* of types whose objects have no parts */
+	const struct py_known *const *types;   /* likewise of other types of C; NULL ends it */
+	const struct py_known_class *classes;  /* of classes that are written in Python */
+	py_writer *member_of_enum, *exception; /* whatever their class is */
+	py_writer *namedtuple;
+	py_writer *type;     /* of types themselves */
+	py_writer *instance; /* of all other types */
+};
+
 struct py_limits {
 	uint32_t text, string, items;
 	uint32_t levels; /* of objects within each other; on the last one only those without parts are written */
@@ -77,6 +97,7 @@ struct py_values {
 	struct walk_memory memory; /* the process's, within the limits of time */
 	struct py_reader r;
 	const struct py_limits *limits;
+	const struct py_writers *writers;
 	bool has_secret_name; /* a text that was written has the name of a secret in it, or a part that was not read */
 	unsigned cost, max_cost, looked_at; /* of what was read; when the clock was looked at, in units of it */
 	unsigned unit;                      /* bytes of a character of 2.7's unicode; 0: not looked for yet */
@@ -190,14 +211,6 @@ bool py_attribute(struct py_values *v, const struct py_object *o, const char *na
 bool py_find_slot(struct py_values *v, const struct py_type *type, const char *name, uint64_t *offset);
 
 /* The writers of each file, by the name of the type. */
-struct py_known {
-	const char *name;
-	py_writer *write;
-};
-struct py_known_class {
-	struct py_known known;
-	const char *module; /* its own, or a package around it */
-};
 extern const struct py_known py_known_scalars[];       /* py_scalar.c */
 extern const struct py_known py_known_containers[];    /* py_container.c */
 extern const struct py_known py_known_library[];       /* py_library.c */
