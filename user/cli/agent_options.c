@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,47 +46,11 @@ static int take_keep(const struct cli_option *option, const char *value, void *t
 	return 0;
 }
 
-/* Parses bytes with a unit. Returns 0 or -1. */
-static int parse_size(const char *text, uint64_t *bytes)
-{
-	static const struct {
-		const char *name;
-		unsigned shift;
-	} units[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-	size_t number = strspn(text, "0123456789.");
-	char digits[32];
-	double value;
-
-	if (!number || number >= sizeof(digits))
-		return -1;
-	memcpy(digits, text, number);
-	digits[number] = '\0';
-	if (cli_number(digits, 0, 1e15, &value))
-		return -1;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		if (strcmp(text + number, units[i].name))
-			continue;
-		value = ldexp(value, (int)units[i].shift);
-		*bytes = value < (double)SIZE_MOST ? (uint64_t)value : SIZE_MOST + 1;
-		return 0;
-	}
-	return -1;
-}
-
-int cli_agent_option_size(const struct cli_option *option, const char *value, uint64_t least, uint64_t most,
-			  uint64_t *bytes)
-{
-	if (!parse_size(value, bytes) && *bytes >= least && *bytes <= most)
-		return 0;
-	return cli_usage("%s %s: not a size; it takes one from %.0fMiB to %.0fTiB, such as 500MiB or 2GiB",
-			 cli_option_spelling(option), value, ldexp((double)least, -20), ldexp((double)most, -40));
-}
-
 static int take_keep_size(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_agent_options *o = target;
 
-	return cli_agent_option_size(option, value, SIZE_LEAST, SIZE_MOST, &o->agent.keep_size);
+	return cli_option_size(option, value, SIZE_LEAST, SIZE_MOST, &o->agent.keep_size);
 }
 
 static int take_freq(const struct cli_option *option, const char *value, void *target)

@@ -43,11 +43,4 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options *agent);
 void cli_agent_options_free(struct cli_agent_options *o);
 
-/*
- * Parses bytes with a unit, from least, whole MiB, to most, whole TiB. Returns 0, or CLI_USAGE after one sentence on
- * stderr.
- */
-int cli_agent_option_size(const struct cli_option *option, const char *value, uint64_t least, uint64_t most,
-			  uint64_t *bytes);
-
 #endif

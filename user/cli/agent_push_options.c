@@ -84,7 +84,7 @@ static int take_spool_size(const struct cli_option *option, const char *value, v
 {
 	struct agent_push_options *o = target;
 
-	return cli_agent_option_size(option, value, SPOOL_LEAST, SPOOL_MOST, &o->common.spool_max);
+	return cli_option_size(option, value, SPOOL_LEAST, SPOOL_MOST, &o->common.spool_max);
 }
 
 static int take_share(const struct cli_option *option, const char *value, void *target)

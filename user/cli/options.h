@@ -106,6 +106,11 @@ int cli_take_word(const struct cli_option *option, const char *value, void *targ
 
 /* Finds the value among the option's words, and its number. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_word(const struct cli_option *option, const char *value, int *number);
+/*
+ * Parses bytes with a unit, from least, whole MiB, to most, whole TiB. Returns 0, or CLI_USAGE after one sentence on
+ * stderr.
+ */
+int cli_option_size(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *bytes);
 /* Parses a whole number from least to most. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out);
 
