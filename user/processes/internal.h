@@ -58,8 +58,12 @@ static inline struct processes_record *processes_record_at(const struct processe
 	return ((const struct processes_by_id *)intern_item(&p->records, index))->record;
 }
 
-/* processes.c */
+/* record_life.c */
 
+/* Returns the record of the event's process, new if there is none yet; NULL with p->error set without memory. */
+struct processes_record *processes_add_record(struct processes *p, const struct pybpf_process_event *event);
+/* The process of the record `before` runs another program, which has the other record. */
+void processes_hand_on(struct processes_record *before, struct processes_record *process);
 /*
  * Returns the record of a PID, made from the kernel's entry if there is none yet; NULL if the kernel has none, or
  * without memory, which sets p->error.
