@@ -3,17 +3,6 @@
 #include "profile/mappings.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-
-void profile_mappings_init(struct profile_mappings *mappings)
-{
-	intern_init(&mappings->list, sizeof(struct profile_mapping), offsetof(struct profile_mapping, path));
-}
-
-void profile_mappings_free(struct profile_mappings *mappings)
-{
-	intern_free(&mappings->list);
-}
 
 uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping_info *info)
 {
@@ -29,7 +18,7 @@ uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping_inf
 
 	if (mapping.file == PROFILE_NONE || mapping.build_id == PROFILE_NONE || mapping.path == PROFILE_NONE)
 		return PROFILE_NONE;
-	return intern_add(&profile_mappings_of(p)->list, &mapping, &fresh);
+	return intern_add(profile_mappings_of(p), &mapping, &fresh);
 }
 
 uint32_t profile_copy_mapping(struct profile *p, const struct profile *from, const struct profile_frame *frame)

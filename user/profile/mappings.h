@@ -30,13 +30,6 @@ struct profile_mapping_info {
 	uint64_t start, limit, offset;
 };
 
-struct profile_mappings {
-	struct intern list; /* struct profile_mapping */
-};
-
-void profile_mappings_init(struct profile_mappings *mappings);
-void profile_mappings_free(struct profile_mappings *mappings);
-
 /* Adds one, whose texts are copied into the profile. Returns its index, or PROFILE_NONE without memory. */
 uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping_info *info);
 /* Adds the mapping of another profile's frame, if it has one. Returns its index, or PROFILE_NONE: none, or no memory.
@@ -45,11 +38,11 @@ uint32_t profile_copy_mapping(struct profile *p, const struct profile *from, con
 
 static inline const struct profile_mapping *profile_mapping_at(const struct profile *p, uint32_t index)
 {
-	return (const struct profile_mapping *)intern_item(&profile_get_mappings(p)->list, index);
+	return (const struct profile_mapping *)intern_item(profile_get_mappings(p), index);
 }
 static inline uint32_t profile_mapping_count(const struct profile *p)
 {
-	return profile_get_mappings(p)->list.count;
+	return profile_get_mappings(p)->count;
 }
 
 #endif

@@ -17,9 +17,8 @@ _Static_assert(PROFILE_NONE == INTERN_NONE, "indexes are handed on as they are")
 struct profile {
 	struct intern strings; /* char * */
 	struct intern frames, stacks, processes, threads, samples;
-	struct intern account, facts, sources, origins;
+	struct intern mappings, account, facts, sources, origins;
 	struct profile_parents parents;
-	struct profile_mappings mappings;
 	struct profile_event *events;
 	size_t nr_events, events_room;
 	uint32_t measure_name, measure_unit;
@@ -46,7 +45,7 @@ struct profile *profile_new(void)
 	intern_init(&p->stacks, sizeof(struct profile_stack), sizeof(struct profile_stack));
 	intern_init(&p->processes, sizeof(struct profile_process), sizeof(struct profile_process));
 	profile_parents_init(&p->parents);
-	profile_mappings_init(&p->mappings);
+	intern_init(&p->mappings, sizeof(struct profile_mapping), offsetof(struct profile_mapping, path));
 	intern_init(&p->threads, sizeof(struct profile_thread), sizeof(struct profile_thread));
 	intern_init(&p->samples, sizeof(struct profile_sample), offsetof(struct profile_sample, thread) + 4);
 	intern_init(&p->account, sizeof(struct profile_account), offsetof(struct profile_account, text));
@@ -72,7 +71,7 @@ void profile_free(struct profile *p)
 	intern_free(&p->stacks);
 	intern_free(&p->processes);
 	profile_parents_free(&p->parents);
-	profile_mappings_free(&p->mappings);
+	intern_free(&p->mappings);
 	intern_free(&p->threads);
 	intern_free(&p->samples);
 	intern_free(&p->account);
@@ -172,36 +171,6 @@ uint32_t profile_add_wait(struct profile *p, const char *state, const char *name
 			    });
 }
 
-/* Adds compiled code of another profile, with its library alone. */
-static uint32_t add_code_of(struct profile *p, const struct profile *from, const struct profile_frame *frame,
-			    int32_t line)
-{
-	const struct profile_mapping_info library = {
-		.file = profile_string(from, profile_library_of(from, frame)), .build_id = "", .path = ""};
-	struct profile_code code = {.mapping = PROFILE_NONE, .marks = frame->marks, .line = line};
-
-	if (profile_library_of(from, frame) != frame->file) {
-		code.mapping = profile_add_mapping(p, &library);
-		if (code.mapping == PROFILE_NONE)
-			return PROFILE_NONE;
-	}
-	return profile_add_code(p, profile_string(from, frame->name), profile_string(from, frame->file), &code);
-}
-
-uint32_t profile_add_frame_of(struct profile *p, const struct profile *from, uint32_t frame, int32_t line,
-			      int32_t first_line)
-{
-	const struct profile_frame *f = profile_frame_at(from, frame);
-	const char *name = profile_string(from, f->name);
-
-	if (f->state)
-		return profile_add_wait(p, profile_string(from, f->state), name, f->waker);
-	if (f->kind == PROFILE_NATIVE)
-		return add_code_of(p, from, f, line);
-	return profile_add_frame(p, (enum profile_frame_kind)f->kind, name, profile_string(from, f->file), line,
-				 first_line);
-}
-
 uint32_t profile_add_stack(struct profile *p, uint32_t parent, uint32_t frame)
 {
 	struct profile_stack stack = {parent, frame};
@@ -250,12 +219,12 @@ uint32_t profile_find_process(const struct profile *p, const struct profile_proc
 	return intern_find(&p->processes, process);
 }
 
-struct profile_mappings *profile_mappings_of(struct profile *p)
+struct intern *profile_mappings_of(struct profile *p)
 {
 	return &p->mappings;
 }
 
-const struct profile_mappings *profile_get_mappings(const struct profile *p)
+const struct intern *profile_get_mappings(const struct profile *p)
 {
 	return &p->mappings;
 }

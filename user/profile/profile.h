@@ -252,10 +252,13 @@ int profile_set_origin(struct profile *p, const char *file, enum profile_origin 
 /* Returns the origin of a string that is a file; PROFILE_OWN where it was never set. */
 enum profile_origin profile_origin_of(const struct profile *p, uint32_t file);
 
-struct profile_mappings;
-/* Returns the parts of files that functions of compiled code are in; others are added to them (profile/mappings.h). */
-struct profile_mappings *profile_mappings_of(struct profile *p);
-const struct profile_mappings *profile_get_mappings(const struct profile *p);
+struct intern;
+/*
+ * Returns the parts of files that functions of compiled code are in, struct profile_mapping; others are added to them
+ * (profile/mappings.h).
+ */
+struct intern *profile_mappings_of(struct profile *p);
+const struct intern *profile_get_mappings(const struct profile *p);
 /* Returns the string of the library or program that has a function of compiled code; 0 (the empty string): none. */
 uint32_t profile_library_of(const struct profile *p, const struct profile_frame *frame);
 
