@@ -10,6 +10,7 @@
 #include "archive/clock.h"
 #include "archive/keeper_protocol.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "child/message.h"
 #include "rights/priority.h"
 #include "rights/rights.h"
@@ -45,20 +46,6 @@ static void answer(struct server *s, struct keeper_answer *a)
 	child_send(s->fd, a, sizeof(*a), NULL, 0, 0);
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, bytes + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* Copies a file from its begin. Returns 0 or negative errno. */
 static int copy(int from, int to)
 {
@@ -71,7 +58,7 @@ static int copy(int from, int to)
 		if (n < 0)
 			err = -errno;
 		else
-			err = write_all(to, bytes, (size_t)n);
+			err = io_write(to, bytes, (size_t)n);
 	}
 	return err;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/io.h"
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -76,16 +77,7 @@ static int refuse(struct parser *p, const char *why)
 /* Returns whether the file has these bytes: it may be made shorter at any time. */
 static bool read_file(const struct core_file *core, uint64_t at, void *dst, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(core->fd, (char *)dst + done, size - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
+	return io_read_at(core->fd, dst, size, at) == (ssize_t)size;
 }
 
 static uint64_t word_at(const char *bytes, size_t offset)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/elf_internal.h"
+#include "base/io.h"
 
 /* Far above what linkers produce (12 to 15 segments); limits the cost of a hostile header. */
 #define ELF_MAX_SEGMENTS 256
@@ -39,24 +40,11 @@ static ssize_t read_memory(const struct elf_file *elf, uint64_t offset, void *bu
 
 ssize_t elf_read_at(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
 {
-	size_t done = 0;
-
 	if (offset > INT64_MAX - size)
 		return 0;
 	if (elf->bytes)
 		return read_memory(elf, offset, buf, size);
-	while (done < size) {
-		ssize_t n = pread(elf->fd, (char *)buf + done, size - done, offset + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += n;
-	}
-	return done;
+	return io_read_at(elf->fd, buf, size, offset);
 }
 
 int elf_read_exactly(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 /* Room for the descriptors of a message. */
 union control {
 	struct cmsghdr align;
@@ -62,17 +64,11 @@ int child_write_memory_file(const char *name, const void *bytes, size_t size)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC), err;
 
-	for (size_t done = 0; fd >= 0 && done < size;) {
-		ssize_t n = write(fd, (const char *)bytes + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			err = -errno;
-			close(fd);
-			return err;
-		}
-		done += (size_t)n;
-	}
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	err = io_write(fd, bytes, size);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/activity.h"
+#include "base/io.h"
 #include "base/path_below.h"
 
 /*
@@ -68,20 +69,6 @@ static int open_below(const char *path, int flags)
 	return fd;
 }
 
-static ssize_t read_all(int fd, char *buf, size_t size)
-{
-	size_t len = 0;
-	ssize_t n = 1;
-
-	while (len < size && n) {
-		n = read(fd, buf + len, size - len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		len += n > 0 ? n : 0;
-	}
-	return len;
-}
-
 /* Returns the JSON in a regular file, or NULL. */
 static json_t *load(const char *path)
 {
@@ -95,7 +82,7 @@ static json_t *load(const char *path)
 		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= STATE_FILE_MAX)
 		text = malloc(st.st_size + 1);
-	len = text ? read_all(fd, text, st.st_size + 1) : -1;
+	len = text ? io_read_at(fd, text, st.st_size + 1, 0) : -1;
 	/* A file that grew meanwhile is about to be replaced. */
 	if (len > 0 && len <= st.st_size)
 		json = json_loadb(text, len, 0, NULL);

@@ -18,7 +18,7 @@
 #define CLEAR_REFS  "/proc/self/clear_refs"
 #define DAMON_STATE "/sys/module/damon_stat/parameters/enabled"
 
-static int write_all(const char *path, const char *text)
+static int write_to(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
 
@@ -50,7 +50,7 @@ static long count_faults(void)
 	madvise(pages, (size_t)(PAGES * size), MADV_NOHUGEPAGE);
 	touch(pages, size);
 	/* 1: the referenced bits of this process (Documentation/filesystems/proc.rst) */
-	err = write_all(CLEAR_REFS, "1");
+	err = write_to(CLEAR_REFS, "1");
 	getrusage(RUSAGE_SELF, &before);
 	touch(pages, size);
 	getrusage(RUSAGE_SELF, &after);

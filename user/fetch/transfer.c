@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "fetch/internal.h"
 
 #define CONNECT_S 10
@@ -29,24 +30,16 @@ int fetch_transfer_init(struct fetch_transfer *transfer, const struct fetch_proc
 static size_t take_bytes(char *bytes, size_t one, size_t count, void *to)
 {
 	struct fetch_transfer *transfer = to;
-	size_t size = one * count, done = 0;
+	size_t size = one * count;
 
 	transfer->heard_s = now_s();
 	if (size > FETCH_FILE_MAX - transfer->size) {
 		transfer->write_error = -EFBIG;
 		return 0;
 	}
-	while (done < size) {
-		ssize_t n = pwrite(transfer->process->file, bytes + done, size - done, (off_t)(transfer->size + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			transfer->write_error = n ? -errno : -EIO;
-			return 0;
-		}
-		done += (size_t)n;
-	}
+	transfer->write_error = io_write_at(transfer->process->file, bytes, size, transfer->size);
+	if (transfer->write_error)
+		return 0;
 	transfer->size += size;
 	return size;
 }

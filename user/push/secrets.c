@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "push/internal.h"
 #include "rights/caller.h"
 
@@ -42,22 +43,17 @@ static int check_file(int fd, const char *what, const char *path, enum secrecy s
 static int read_all(int fd, const char *path, char **text, struct error *error)
 {
 	char *bytes = malloc(FILE_MAX + 1);
-	size_t size = 0;
-	ssize_t n = 1;
+	ssize_t size = bytes ? io_read_at(fd, bytes, FILE_MAX, 0) : -ENOMEM;
 
-	while (bytes && n > 0 && size < FILE_MAX) {
-		n = read(fd, bytes + size, FILE_MAX - size);
-		size += n > 0 ? (size_t)n : 0;
-	}
-	if (!bytes || n < 0 || size == FILE_MAX) {
-		int err = !bytes ? -ENOMEM : n < 0 ? -errno : -EFBIG;
+	if (size < 0 || (size_t)size == FILE_MAX) {
+		int err = size < 0 ? (int)size : -EFBIG;
 
 		free(bytes);
 		return error_set(error, err, "cannot read %s: %s", path, strerror(-err));
 	}
 	bytes[size] = '\0';
-	*text = realloc(bytes, size + 1) ?: bytes;
-	if (strlen(*text) == size)
+	*text = realloc(bytes, (size_t)size + 1) ?: bytes;
+	if (strlen(*text) == (size_t)size)
 		return 0;
 	return error_set(error, -EINVAL, "%s has a NUL byte, which no text has", path);
 }

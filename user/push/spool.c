@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/io.h"
 #include "output/file/place.h"
 #include "push/internal.h"
 
@@ -113,30 +114,9 @@ void push_spool_close(struct push_spool *spool)
 
 static int read_fully(int fd, void *to, size_t size, uint64_t offset)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+	ssize_t n = io_read_at(fd, to, size, offset);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
-static int write_fully(int fd, const void *from, size_t size, uint64_t offset)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(fd, (const char *)from + done, size - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
+	return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENODATA;
 }
 
 /* Reads a record and checks it. Returns a body, which the caller frees, or NULL with a negative errno in *err. */
@@ -281,8 +261,8 @@ static int write_record(struct push_spool *spool, const struct push_body *body, 
 
 	memcpy(head.magic, MAGIC, sizeof(head.magic));
 	head.checksum = checksum(&head, body->bytes);
-	err = write_fully(spool->files[i], body->bytes, body->message.size, offset + sizeof(head));
-	err = err ?: write_fully(spool->files[i], &head, sizeof(head), offset);
+	err = io_write_at(spool->files[i], body->bytes, body->message.size, offset + sizeof(head));
+	err = err ?: io_write_at(spool->files[i], &head, sizeof(head), offset);
 	if (!err && fdatasync(spool->files[i]))
 		err = -errno;
 	err = err ?: add_record(spool, i, offset, size, head.sequence);
@@ -368,7 +348,7 @@ void push_spool_done(struct push_spool *spool)
 	take_back(spool);
 	if (!*at)
 		return;
-	err = write_fully(spool->files[(*at)->segment], &state, sizeof(state),
+	err = io_write_at(spool->files[(*at)->segment], &state, sizeof(state),
 			  (*at)->offset + offsetof(struct head, state));
 	if (err)
 		spool->last_error = err;

@@ -16,6 +16,7 @@
 
 #include "helper/helper.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "symbols/pysym.h"
@@ -228,13 +229,8 @@ int source_file_serve_look(void *state, const void *question, size_t question_si
 
 static int read_text(int fd, char *text, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t n = read(fd, text + done, size - done);
-
-		if (n <= 0)
-			return -EIO;
-		done += (size_t)n;
-	}
+	if (io_read_at(fd, text, size, 0) != (ssize_t)size)
+		return -EIO;
 	return memchr(text, '\0', size) ? -EILSEQ : 0;
 }
 
