@@ -5,40 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "push/internal.h"
-#include "rights/caller.h"
+#include "rights/secret_file.h"
 
 /* A bundle of all authorities has some 250 KiB. */
 #define FILE_MAX ((size_t)4 << 20)
-
-enum secrecy {
-	PUBLIC,
-	SECRET,
-};
-
-static int check_file(int fd, const char *what, const char *path, enum secrecy secrecy, struct error *error)
-{
-	struct caller caller;
-	struct stat status;
-
-	caller_find(&caller);
-	if (fstat(fd, &status))
-		return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return error_set(error, -EINVAL, "%s, the file with the %s, is not a file", path, what);
-	if (secrecy == SECRET && status.st_mode & (S_IRWXG | S_IRWXO))
-		return error_set(error, -EPERM, "others than its owner may use %s, the file with the %s: chmod 600 it",
-				 path, what);
-	if (secrecy == SECRET && !caller_trusts(&caller, status.st_uid))
-		return error_set(error, -EPERM,
-				 "%s, the file with the %s, belongs to user %u, who could choose it: chown it", path,
-				 what, status.st_uid);
-	return 0;
-}
 
 static int read_all(int fd, const char *path, char **text, struct error *error)
 {
@@ -58,8 +32,8 @@ static int read_all(int fd, const char *path, char **text, struct error *error)
 	return error_set(error, -EINVAL, "%s has a NUL byte, which no text has", path);
 }
 
-/* Reads a file; path NULL: none. Returns 0, or negative errno with a sentence in *error. */
-static int read_file(const char *what, const char *path, enum secrecy secrecy, char **text, struct error *error)
+/* Reads a file, and nothing if path is NULL. Returns 0, or negative errno with a sentence in *error. */
+static int read_file(const char *what, const char *path, bool is_secret, char **text, struct error *error)
 {
 	int fd, err;
 
@@ -69,7 +43,7 @@ static int read_file(const char *what, const char *path, enum secrecy secrecy, c
 	if (fd < 0)
 		return error_set(error, -errno, "cannot open %s, the file with the %s: %s", path, what,
 				 strerror(errno));
-	err = check_file(fd, what, path, secrecy, error);
+	err = secret_file_check(fd, what, path, is_secret, error);
 	err = err ?: read_all(fd, path, text, error);
 	close(fd);
 	return err;
@@ -115,11 +89,11 @@ int push_secrets_read(struct push_secrets *secrets, const struct push_options *o
 	*secrets = (struct push_secrets){.headers = NULL};
 	if (!options->certificate != !options->key)
 		return error_set(error, -EINVAL, "a client's certificate and its key go together; give both");
-	err = read_file("headers", options->headers, SECRET, &secrets->headers, error);
-	err = err ?: read_file("token", options->token, SECRET, &token, error);
-	err = err ?: read_file("authorities' certificates", options->ca, PUBLIC, &secrets->ca, error);
-	err = err ?: read_file("client's certificate", options->certificate, PUBLIC, &secrets->certificate, error);
-	err = err ?: read_file("client's key", options->key, SECRET, &secrets->key, error);
+	err = read_file("headers", options->headers, true, &secrets->headers, error);
+	err = err ?: read_file("token", options->token, true, &token, error);
+	err = err ?: read_file("authorities' certificates", options->ca, false, &secrets->ca, error);
+	err = err ?: read_file("client's certificate", options->certificate, false, &secrets->certificate, error);
+	err = err ?: read_file("client's key", options->key, true, &secrets->key, error);
 	if (!err && secrets->headers)
 		err = check_headers(secrets->headers, options->headers, error);
 	if (!err && token && !*token)

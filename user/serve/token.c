@@ -5,36 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "rights/caller.h"
+#include "rights/secret_file.h"
 #include "serve/internal.h"
 
 /* A token with its header has to fit into a request. */
 #define TOKEN_MAX 4096
 /* Shorter ones can be guessed. */
 #define TOKEN_LEAST 16
-
-static int check_file(int fd, const char *path, struct error *error)
-{
-	struct caller caller;
-	struct stat status;
-
-	caller_find(&caller);
-	if (fstat(fd, &status))
-		return error_set(error, -errno, "cannot look at %s: %s", path, strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return error_set(error, -EINVAL, "%s, the file with the token, is not a file", path);
-	if (status.st_mode & (S_IRWXG | S_IRWXO))
-		return error_set(error, -EPERM,
-				 "others than its owner may use %s, the file with the token: chmod 600 it", path);
-	if (!caller_trusts(&caller, status.st_uid))
-		return error_set(error, -EPERM,
-				 "%s, the file with the token, belongs to user %u, who could choose it: chown it", path,
-				 status.st_uid);
-	return 0;
-}
 
 /* Checks the line that was read, of so many bytes. Returns 0, or -EINVAL with a sentence in *error. */
 static int check_token(const char *token, size_t size, const char *path, struct error *error)
@@ -69,7 +48,7 @@ int serve_token_read(const char *path, char **token, struct error *error)
 	if (fd < 0)
 		return error_set(error, -errno, "cannot open %s, the file with the token: %s", path, strerror(errno));
 	text = calloc(1, TOKEN_MAX + 1);
-	err = text ? check_file(fd, path, error) : error_set(error, -ENOMEM, "cannot read %s: out of memory", path);
+	err = text ? secret_file_check(fd, "token", path, true, error) : error_set(error, -ENOMEM, "cannot read %s: out of memory", path);
 	if (!err) {
 		n = read(fd, text, TOKEN_MAX);
 		if (n < 0)
