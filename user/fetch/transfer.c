@@ -126,16 +126,22 @@ int fetch_transfer_run(struct fetch_transfer *transfer, const char *url, double 
 	CURLcode code = CURLE_OK;
 	int err;
 
-	*text = *transfer->error = '\0';
+	*text = '\0';
 	transfer->size = 0;
 	transfer->write_error = 0;
 	transfer->heard_s = now_s();
 	curl->easy_reset(transfer->easy);
-	if (ftruncate(transfer->process->file, 0) || set_options(transfer, url) ||
-	    curl->multi_add_handle(transfer->multi, transfer->easy)) {
-		snprintf(text, size, "out of memory");
+	if (ftruncate(transfer->process->file, 0)) {
+		snprintf(text, size, "cannot empty the file in memory: %s", strerror(errno));
 		return -EIO;
 	}
+	code = set_options(transfer, url);
+	if (code || curl->multi_add_handle(transfer->multi, transfer->easy)) {
+		snprintf(text, size, "cannot prepare the request: %s",
+			 code ? curl->easy_strerror(code) : strerror(ENOMEM));
+		return -EIO;
+	}
+	*transfer->error = '\0';
 	err = wait_for_end(transfer, deadline_s, &code);
 	if (!err)
 		err = judge(transfer, code, text, size);

@@ -178,7 +178,10 @@ struct push_outcome {
 
 /* Returns 0, or -ENOMEM. */
 int push_transfer_init(struct push_transfer *transfer, const struct push_process *process);
-/* Begins an attempt. The body stays the caller's, and must live until its end. Returns 0 or negative errno. */
+/*
+ * Begins an attempt. The body stays the caller's, and must live until its end. Returns 0, or negative errno with the
+ * cause in transfer->error.
+ */
 int push_transfer_begin(struct push_transfer *transfer, const struct push_body *body);
 /* Goes on with what can be done without waiting. Returns whether the attempt has ended, with *outcome. */
 bool push_transfer_step(struct push_transfer *transfer, struct push_outcome *outcome);

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "child/child.h"
 #include "network/network.h"
 #include "push/internal.h"
@@ -26,8 +27,10 @@ static void __attribute__((noreturn)) work(void *process)
 {
 	struct error error;
 
-	if (rights_drop(&(struct rights_wanted){.level = RIGHTS_NETWORK}, &error))
+	if (rights_drop(&(struct rights_wanted){.level = RIGHTS_NETWORK}, &error)) {
+		log_error("%s", error.text);
 		_exit(1);
+	}
 	push_work(process);
 }
 

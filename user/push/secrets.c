@@ -67,6 +67,14 @@ static int check_headers(const char *headers, const char *path, struct error *er
 	return 0;
 }
 
+/* Accepts NULL. */
+static void free_secret(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 /* Appends the token as a header. Returns 0 or -ENOMEM. */
 static int add_token(char **headers, char *token)
 {
@@ -75,8 +83,7 @@ static int add_token(char **headers, char *token)
 	token[strcspn(token, "\r\n")] = '\0';
 	if (asprintf(&both, "%s\nAuthorization: Bearer %s\n", *headers ?: "", token) < 0)
 		return -ENOMEM;
-	explicit_bzero(token, strlen(token));
-	free(*headers);
+	free_secret(*headers);
 	*headers = both;
 	return 0;
 }
@@ -100,7 +107,7 @@ int push_secrets_read(struct push_secrets *secrets, const struct push_options *o
 		err = error_set(error, -EINVAL, "%s, the file with the token, is empty", options->token);
 	if (!err && token && add_token(&secrets->headers, token))
 		err = error_set(error, -ENOMEM, "cannot keep the token: out of memory");
-	free(token);
+	free_secret(token);
 	return err;
 }
 
@@ -108,10 +115,7 @@ void push_secrets_free(struct push_secrets *secrets)
 {
 	char *const texts[] = {secrets->headers, secrets->ca, secrets->certificate, secrets->key};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		if (texts[i])
-			explicit_bzero(texts[i], strlen(texts[i]));
-		free(texts[i]);
-	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		free_secret(texts[i]);
 	*secrets = (struct push_secrets){.headers = NULL};
 }

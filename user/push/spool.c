@@ -189,12 +189,14 @@ static int scan_segment(struct push_spool *spool, uint32_t i)
 		}
 		offset += size;
 	}
-	if (err == -ENOMEM || fstat(spool->files[i], &status))
-		return err ?: -errno;
+	if (err == -ENOMEM)
+		return err;
+	if (fstat(spool->files[i], &status))
+		return -errno;
 	/* A record that is not whole was being written when the machine or the process ended. */
 	if ((uint64_t)status.st_size > offset) {
 		spool->dropped_error++;
-		spool->last_error = -EBADMSG;
+		spool->last_error = err == -ENODATA ? -EBADMSG : err;
 	}
 	spool->used[i] = offset;
 	return ftruncate(spool->files[i], (off_t)offset) ? -errno : 0;

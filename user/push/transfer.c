@@ -105,16 +105,24 @@ int push_transfer_begin(struct push_transfer *transfer, const struct push_body *
 {
 	const struct network_curl *curl = &transfer->process->curl;
 	int err = make_headers(transfer, body);
+	CURLcode code;
 
 	free(transfer->url);
 	transfer->url = NULL;
+	snprintf(transfer->error, sizeof(transfer->error), "out of memory");
 	if (err || asprintf(&transfer->url, "%s%s", transfer->process->url, body->message.suffix) < 0)
 		return -ENOMEM;
 	transfer->answer_size = 0;
-	*transfer->error = '\0';
 	curl->easy_reset(transfer->easy);
-	if (set_options(transfer, body) || curl->multi_add_handle(transfer->multi, transfer->easy))
+	code = set_options(transfer, body);
+	if (code) {
+		snprintf(transfer->error, sizeof(transfer->error), "libcurl does not take an option: %s",
+			 curl->easy_strerror(code));
 		return -EINVAL;
+	}
+	if (curl->multi_add_handle(transfer->multi, transfer->easy))
+		return -ENOMEM;
+	*transfer->error = '\0';
 	transfer->runs = true;
 	return 0;
 }

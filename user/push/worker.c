@@ -255,7 +255,7 @@ static void handle(struct worker *w, const struct push_outcome *outcome)
 /* Begins the next attempt if it is time for one. At the end, what is in the spool stays there. */
 static void begin(struct worker *w)
 {
-	struct push_outcome outcome = {.verdict = PUSH_AGAIN, .text = "out of memory"};
+	struct push_outcome outcome = {.verdict = PUSH_AGAIN};
 
 	if (w->transfer.runs || now_s() < w->next_try_s)
 		return;
@@ -271,8 +271,10 @@ static void begin(struct worker *w)
 	}
 	if (w->current->first_s == 0)
 		w->current->first_s = now_s();
-	if (push_transfer_begin(&w->transfer, w->current))
+	if (push_transfer_begin(&w->transfer, w->current)) {
+		snprintf(outcome.text, sizeof(outcome.text), "%s", w->transfer.error);
 		try_later(w, &outcome);
+	}
 }
 
 /* Returns whether nothing is left to do, or no time for it. */
@@ -309,6 +311,21 @@ static void __attribute__((noreturn)) end(struct worker *w)
 	_exit(0);
 }
 
+/* Returns 0, or negative errno after reporting it. */
+static int prepare(struct worker *w)
+{
+	int err = push_spool_scan(w->spool);
+
+	if (err) {
+		log_error("cannot send profiles: the spool cannot be read: %s", strerror(-err));
+		return err;
+	}
+	err = push_transfer_init(&w->transfer, w->process);
+	if (err)
+		log_error("cannot send profiles: libcurl cannot be prepared: %s", strerror(-err));
+	return err;
+}
+
 void push_work(struct push_process *process)
 {
 	static struct worker w;
@@ -316,7 +333,7 @@ void push_work(struct push_process *process)
 
 	w = (struct worker){.process = process, .shared = process->shared, .spool = &process->spool};
 	push_queue_init(&w.queue);
-	if (push_spool_scan(w.spool) || push_transfer_init(&w.transfer, process))
+	if (prepare(&w))
 		_exit(1);
 	if (!w.shared->restarts)
 		w.shared->found = w.spool->count + w.spool->dropped_error;

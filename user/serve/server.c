@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "child/message.h"
 #include "serve/internal.h"
 
@@ -394,8 +395,10 @@ static void run_daemon(void)
 {
 	do {
 		server.closed = false;
-		if (!server.mhd->run(server.daemon))
+		if (!server.mhd->run(server.daemon)) {
+			log_error("nothing is served any more: libmicrohttpd has failed");
 			_exit(1);
+		}
 		/* Where its connections were at their limit, it listens again in its next turn only. */
 	} while (server.closed);
 }

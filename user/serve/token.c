@@ -48,7 +48,8 @@ int serve_token_read(const char *path, char **token, struct error *error)
 	if (fd < 0)
 		return error_set(error, -errno, "cannot open %s, the file with the token: %s", path, strerror(errno));
 	text = calloc(1, TOKEN_MAX + 1);
-	err = text ? secret_file_check(fd, "token", path, true, error) : error_set(error, -ENOMEM, "cannot read %s: out of memory", path);
+	err = text ? secret_file_check(fd, "token", path, true, error)
+		   : error_set(error, -ENOMEM, "cannot read %s: out of memory", path);
 	if (!err) {
 		n = read(fd, text, TOKEN_MAX);
 		if (n < 0)
