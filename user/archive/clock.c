@@ -14,7 +14,7 @@ void archive_clock_begin(struct archive_clock *clock, uint64_t newest_end_ms, ui
 	*clock = (struct archive_clock){.offset_ms = (int64_t)(begin_ms - boot_ms), .doubted_ms = boot_ms};
 }
 
-uint64_t archive_clock_believe(struct archive_clock *clock, uint64_t real_ms, uint64_t boot_ms)
+uint64_t archive_clock_now_ms(struct archive_clock *clock, uint64_t real_ms, uint64_t boot_ms)
 {
 	const int64_t offset_ms = (int64_t)(real_ms - boot_ms);
 	const bool is_later = offset_ms > clock->offset_ms + SLACK_MS;

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "child/child.h"
 
-/* Epochs that wait in memory at most: while one is written, and others are merged, the next one has a place. */
+/* Most epochs that wait in memory: the next one has a place while one is written, or others are merged. */
 #define ARCHIVE_KEEPER_WAITING_MAX 2
 
 struct profile;

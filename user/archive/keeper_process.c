@@ -125,7 +125,7 @@ static void begin_clock(struct server *s)
 static uint64_t believe_clock(struct server *s)
 {
 	const uint64_t real_ms = clock_ns(CLOCK_REALTIME) / 1000000, doubted_ms = s->clock.doubted_ms;
-	const uint64_t now_ms = archive_clock_believe(&s->clock, real_ms, clock_ns(CLOCK_BOOTTIME) / 1000000);
+	const uint64_t now_ms = archive_clock_now_ms(&s->clock, real_ms, clock_ns(CLOCK_BOOTTIME) / 1000000);
 	struct keeper_answer a = {.kind = KEEPER_TOLD};
 
 	if (!doubted_ms && s->clock.doubted_ms) {

@@ -6,9 +6,9 @@
  *	20261127T050000.004Z-3600120ms-00000040-00000099.pybpf    one that was merged of epochs
  *
  * They begin with the UTC time at which the epoch began, so that they sort by it, followed by its length and its
- *number; a merged one has the numbers of its first and its last epoch. Numbers grow by one from epoch to epoch,
- *whatever the clock does: a file whose numbers are within those of a merged one that began in the same hour is a part
- *of it.
+ * number; a merged one has the numbers of its first and its last epoch. Numbers grow by one from epoch to epoch,
+ * whatever the clock does: a file whose numbers are within those of a merged one that began in the same hour is a part
+ * of it.
  */
 #ifndef ARCHIVE_NAME_H
 #define ARCHIVE_NAME_H

@@ -49,8 +49,8 @@ struct fetch_transfer {
 int fetch_transfer_init(struct fetch_transfer *transfer, const struct fetch_process *process);
 /*
  * Gets the file of a URL into the process's file. Returns 0, or, with the cause in `text`, a part of a sentence,
- * -ENOENT if the server does not have it, -EFBIG, -ETIMEDOUT at deadline_s, or -EIO. Ends the process when nobody is
- * left who asks.
+ * -ENOENT if the server does not have it, -EFBIG, -ETIMEDOUT at deadline_s, or -EIO. Ends the process when the
+ * one that asks has ended.
  */
 int fetch_transfer_run(struct fetch_transfer *transfer, const char *url, double deadline_s, char *text, size_t size);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Gets a file from one server, by libcurl. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static CURLcode set_options(struct fetch_transfer *transfer, const char *url)
 
 	code = code ?: set(easy, CURLOPT_USERAGENT, "pybpf/" PYBPF_VERSION);
 	code = code ?: set(easy, CURLOPT_HTTPGET, 1L);
-	/* What an answer that is no file says is not read. Redirections are not followed: who was named is asked. */
+	/* The body of an error is not read. Redirections are not followed: only servers that were named are asked. */
 	code = code ?: set(easy, CURLOPT_FAILONERROR, 1L);
 	code = code ?: set(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)FETCH_FILE_MAX);
 	code = code ?: set(easy, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -62,7 +63,7 @@ static CURLcode set_options(struct fetch_transfer *transfer, const char *url)
 	return code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
 }
 
-/* Ends the process when nobody is left who asks: its messages come one at a time, after an answer. */
+/* Ends the process when the one that asks has ended: questions come one at a time, after an answer. */
 static void end_without_asker(const struct fetch_process *process)
 {
 	struct pollfd asker = {.fd = process->socket};

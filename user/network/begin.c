@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The begin of a process that has the network. */
+/* How a process that has the network begins. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>

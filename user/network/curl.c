@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads libcurl, in processes that have the network and nowhere else: who records needs no library for the network, and
- * pybpf runs on a machine without one.
+ * Loads libcurl, in processes that have the network and nowhere else: a recording needs no library for the network,
+ * and pybpf runs on a machine without one.
  */
 #include <dlfcn.h>
 #include <errno.h>

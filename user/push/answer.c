@@ -78,7 +78,7 @@ void push_judge(const struct push_answer *answer, struct push_judgement *judgeme
 		judgement->verdict = PUSH_AGAIN;
 		read_words(answer, judgement);
 	} else if (answer->status / 100 == 2 && is_type(answer, "text/html")) {
-		set_text(judgement, "a web page, which no receiver of profiles answers: the URL is another one's");
+		set_text(judgement, "a web page, which no receiver of profiles answers with: check the URL");
 	} else if (answer->status / 100 == 2) {
 		judgement->verdict = PUSH_TAKEN;
 		if (is_type(answer, "application/x-protobuf"))

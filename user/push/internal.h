@@ -33,7 +33,7 @@ struct push_message {
 	char suffix[PUSH_SUFFIX_MAX];
 };
 
-/* Shared by the process, its keeper and who pushes. None of it is trusted: it is only counted. */
+/* Shared by the process, its keeper and the process that pushes. Only numbers, which are told and not acted on. */
 struct push_shared {
 	_Atomic uint64_t taken_bytes; /* of bodies that were received, as they came */
 	_Atomic uint64_t found, sent, sent_bytes, retried, rejected_profiles, dropped[PUSH_CAUSES];
@@ -92,7 +92,10 @@ struct push_spool {
 /* Opens the files of the folder and locks them. Returns 0, or negative errno with a sentence in *error. */
 int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, struct error *error);
 void push_spool_close(struct push_spool *spool);
-/* Finds what an earlier process has left. Damaged rests are removed and counted. Returns 0 or negative errno. */
+/*
+ * Finds what an earlier process has left. A file is cut where it is damaged, which is counted. Returns 0 or negative
+ * errno.
+ */
 int push_spool_scan(struct push_spool *spool);
 /*
  * Writes a body; older ones go if there is no place. Returns 0 or negative errno; lost ones are counted in both cases,

@@ -9,7 +9,7 @@
 
 #define CONNECT_S 10
 
-/* What a receiver's answer has beyond the limit is read and thrown away. */
+/* Bytes of an answer beyond the limit are read and discarded. */
 static size_t keep_answer(char *bytes, size_t one, size_t count, void *to)
 {
 	struct push_transfer *transfer = to;

@@ -81,7 +81,7 @@ static void publish(struct worker *w)
 	w->shared->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Moves a body from memory to the spool; without one it is dropped for the cause. */
+/* Moves a body from memory to the spool; where there is no spool, the body is dropped for the cause. */
 static void put_aside(struct worker *w, struct push_body *body, enum push_cause cause)
 {
 	/* All but the first of these errors are counted by the spool. */
@@ -163,7 +163,7 @@ static bool receive(struct worker *w)
 	if (n == sizeof(message) && message.kind == PUSH_BODY && fd >= 0) {
 		take_body(w, &message, fd);
 	} else {
-		/* Without a message to end, who pushes has died: nothing more comes, and nobody waits. */
+		/* Without a message to end, the process that pushes has died: nothing more comes, and nobody waits. */
 		w->ends = true;
 		w->deadline_s = n == sizeof(message) ? (double)message.deadline_ns / 1e9 : now_s();
 	}

@@ -84,7 +84,7 @@ void serve_token_free(char *token);
  */
 bool serve_token_matches(const char *token, const char *header);
 
-/* request.c: what a request is answered with, or whom it has to be handed to. */
+/* request.c: how a request is answered: at once, or by the process that samples. */
 struct serve_rules {
 	const char *token;     /* NULL: none is asked for */
 	bool only_local_hosts; /* the header Host has to be an address, or localhost */

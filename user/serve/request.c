@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a request is answered with, or whom it has to be handed to. */
+/* Decides how a request is answered: at once, or by the process that samples. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -54,7 +54,7 @@ static void warn_of_readers(const struct serve_process *process)
 			 "out",
 			 process->listener.address);
 	else
-		log_warn("who reaches %s over the network can read profiles; a token keeps others out",
+		log_warn("everybody who reaches %s over the network can read profiles; a token keeps others out",
 			 process->listener.address);
 }
 

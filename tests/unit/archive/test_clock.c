@@ -15,7 +15,7 @@ static uint64_t look(struct archive_clock *clock, uint64_t ahead_ms, unsigned fr
 	uint64_t believed = 0;
 
 	for (unsigned i = from; i <= to; i++)
-		believed = archive_clock_believe(clock, NOW + ahead_ms + i * MINUTE, BOOT + i * MINUTE);
+		believed = archive_clock_now_ms(clock, NOW + ahead_ms + i * MINUTE, BOOT + i * MINUTE);
 	return believed;
 }
 
