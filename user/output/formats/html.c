@@ -8,29 +8,45 @@
  * The JSON, version 1. Lists within one object are columns: element i of each belongs to the same row. Texts are
  * indices into "strings", where 0 is the empty string; -1 means no line, thread or parent.
  *
- *   format "pybpf-html", version 1
- *   measure   {name, unit, period_ns}: what values count; period_ns: the CPU time that a value of 1 represents, or 0
- *   facts     {key: value}: PROFILE_FACT_... of profile.h
- *   titles    {key: title}: of these facts
- *   account   [{group, key, text, value}]
- *   roots     those of "container", "process", "thread" that are shown below the frames, in this order
- *   strings   [text]
- *   frames    {name[], file[], line[], first_line[], kind[], code[]}: kind is that of enum profile_frame_kind, code
- * that of enum output_code; library[] too if lines of compiled code are known, whose file is then its source: the file
- * that has it, or file[]; state[] too if stacks wait: the thread's state, of their leaf also end_line[], column[],
- * end_column[] if expressions were recorded: as in profile.h; 0: not of this origins   {file[], origin[]}: of files
- * whose functions are not the program's own: that of enum profile_origin stacks    {down[], frame[]}: the parent's
- * index is the stack's own minus down; stack 0 has no frame: -1 also idle[] if stacks wait: the indices of those that
- * wait for work processes {pid[], inner_pid[], name[], container[], parent[]}: the index of who started it; -1: not
- * known parents   {above[], pid[], inner_pid[], name[], ended[], same[]}: the index of who started it, and of the
- * process that it is; -1: none threads   {process[], tid[], name[]} samples   {stack[], process[], thread[], value[]},
- * and before[] with a diff; count[] too where values are time: how many waits, or CPU samples, took it events
- * {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run began), below 0
- * where events are not in order; the value of the sample that was taken then. Where values are time, an event of a
- * stack that waits is a wait: it began then, and the value is its length sources   {file[], text[]} diff      null, or
- * {before, after: names; before_total, after_total; unit, before_unit, after_unit, confidence, notes, functions
- * {name[], file[]: texts themselves, before[], after[], self_before[], self_after[], change[], low[], high[],
- * noticeable[], words[], verdict[]}}: the fields of html_diff in html.h; samples' values are those after
+ *	format     "pybpf-html", version 1
+ *	measure    {name, unit, period_ns}: what values count; period_ns: the CPU time that a value of 1
+ *	           represents, or 0
+ *	facts      {key: value}: PROFILE_FACT_... of profile.h
+ *	titles     {key: title}: of these facts
+ *	account    [{group, key, text, value}]
+ *	roots      those of "container", "process", "thread" that are shown below the frames, in this order
+ *	strings    [text]
+ *	frames     {name[], file[], line[], first_line[], kind[], code[]}: kind: of enum profile_frame_kind, code: of
+ *	           enum output_code; also,
+ *	           if lines of compiled code are known, library[]: the file that has it, while file[] is its
+ *	           source;
+ *	           if expressions were recorded, end_line[], column[], end_column[]: as in profile.h; 0: not of
+ *	           this frame;
+ *	           if stacks wait, state[]: the thread's state, of their leaf;
+ *	           if wakers are told, waker[]: the TID of the thread that ended the wait, 0 for other frames
+ *	origins    {file[], origin[]}: of files whose functions are not the program's own: of enum profile_origin
+ *	stacks     {down[], frame[]}: the parent's index is the stack's own minus down; stack 0 has no frame: -1;
+ *	           also,
+ *	           if stacks wait, idle[]: the indices of those that wait for work
+ *	processes  {pid[], inner_pid[], name[], container[], parent[]}: parent: the index of the process that
+ *	           started it;
+ *	           -1: not known
+ *	parents    {above[], pid[], inner_pid[], name[], ended[], same[]}: above: the index of the parent that
+ *	           started it;
+ *	           same: of the process that it is; -1: none
+ *	threads    {process[], tid[], name[]}
+ *	samples    {stack[], process[], thread[], value[]}; also,
+ *	           with a diff, before[];
+ *	           where values are time, count[]: how many waits, or CPU samples, took it
+ *	events     {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run
+ *	           began), below 0 where events are not in order; the value of the sample that was taken then.
+ *	           Where values are time, an event of a stack that waits is a wait: it began then, and the value is
+ *	           its length
+ *	sources    {file[], text[]}
+ *	diff       null, or {before, after: names; before_total, after_total; unit, before_unit, after_unit,
+ *	           confidence, notes, functions}: the fields of html_diff in html.h; samples' values are those
+ *	           after; functions: {name[], file[]: texts themselves, before[], after[], self_before[],
+ *	           self_after[], change[], low[], high[], noticeable[], words[], verdict[]}
  */
 #include "output/formats/html.h"
 

@@ -26,8 +26,8 @@
  *	            executed ends and begins, in bytes of its lines from 0, end_column being behind its last byte,
  *	            "state": only of the leaf of a stack that waits: the thread's state, such as "network",
  *	            "library", "build_id", "address", "inlined": only of compiled code whose place is known: the file
- *	            that has it, hexadecimal digits or null, as linked, whether it is inlined into the function below
- *it}] stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
+ *	            that has it, hexadecimal digits or null, as linked, whether it is inlined into the one below}]
+ *	stacks      [{"parent": index of the stack below, or null, "frame": index of its leaf}]; a parent comes first
  *	samples     [{"stack": index, "process": index, "thread": index or null, "value", "count": only where values are
  *	            time: how many waits, or CPU samples, took it}], each different
  *	events      [[nanoseconds since the run began, index of a sample, value]], by time; only where times were kept;
