@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cpython/layout.h"
+#include "known_pythons.h"
 #include "symbols/walk_user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -58,17 +59,14 @@ static inline uint8_t fuzz_take_u8(struct fuzz_input *in)
 	return value;
 }
 
-/* The debug offsets in tests/data, of one Python each. */
-static const char *const fuzz_offsets[] = {"3.13", "3.13-debug", "3.14", "3.14t", "3.15", "3.15t"};
-#define FUZZ_OFFSETS (sizeof(fuzz_offsets) / sizeof(fuzz_offsets[0]))
-
+/* Reads one of known_debug_offsets. Returns its size. */
 static inline size_t fuzz_read_offsets(size_t which, uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX])
 {
 	char path[128];
 	size_t len;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", fuzz_offsets[which]);
+	snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", known_debug_offsets[which]);
 	f = fopen(path, "rb");
 	if (!f) {
 		fprintf(stderr, "%s is missing: run it in the project's folder\n", path);
@@ -82,10 +80,9 @@ static inline size_t fuzz_read_offsets(size_t which, uint8_t bytes[LAYOUT_DEBUG_
 /* A layout of any kind there is: the tables', and what the debug offsets in tests/data give. */
 static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 {
-	static const int tables[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};
 	enum {
-		TABLES = 2 * sizeof(tables) / sizeof(tables[0]),
-		LAYOUTS = TABLES + FUZZ_OFFSETS
+		TABLES = 2 * KNOWN_TABLES,
+		LAYOUTS = TABLES + KNOWN_DEBUG_OFFSETS
 	};
 	static struct pybpf_layout known[LAYOUTS];
 	static bool ready;
@@ -94,7 +91,7 @@ static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 		struct layout_build build;
 
 		if (i < TABLES) {
-			FUZZ_CHECK(!layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build));
+			FUZZ_CHECK(!layout_from_table(known_tables[i / 2][0], known_tables[i / 2][1], i % 2, &build));
 		} else {
 			uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
 			size_t len = fuzz_read_offsets(i - TABLES, bytes);
@@ -116,8 +113,8 @@ static inline void fuzz_layout(uint8_t which, struct pybpf_layout *out)
 #define FUZZ_LIES 0x80
 static inline bool fuzz_take_layout(struct fuzz_input *in, struct pybpf_layout *out)
 {
-	static uint8_t known[FUZZ_OFFSETS][LAYOUT_DEBUG_OFFSETS_MAX];
-	static size_t sizes[FUZZ_OFFSETS];
+	static uint8_t known[KNOWN_DEBUG_OFFSETS][LAYOUT_DEBUG_OFFSETS_MAX];
+	static size_t sizes[KNOWN_DEBUG_OFFSETS];
 	uint8_t which = fuzz_take_u8(in), *bytes;
 	uint8_t copy[LAYOUT_DEBUG_OFFSETS_MAX];
 	struct layout_build build;
@@ -128,7 +125,7 @@ static inline bool fuzz_take_layout(struct fuzz_input *in, struct pybpf_layout *
 		fuzz_layout(which, out);
 		return true;
 	}
-	which = (which & ~FUZZ_LIES) % FUZZ_OFFSETS;
+	which = (which & ~FUZZ_LIES) % KNOWN_DEBUG_OFFSETS;
 	bytes = known[which];
 	if (!sizes[which])
 		sizes[which] = fuzz_read_offsets(which, bytes);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cpython/layout.h"
+#include "known_pythons.h"
 #include "symbols/walk_user.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -313,14 +314,12 @@ static inline void assert_codes(struct world *w, uint64_t thread_id, const uint6
 /* Runs a check for every layout. */
 static inline void each_layout(void (*check)(struct world *w))
 {
-	static const int tables[][2] = {{2, 7}, {3, 6}, {3, 7}, {3, 8}, {3, 9}, {3, 10}, {3, 11}, {3, 12}};
-	static const char *const files[] = {"3.13", "3.14", "3.15", "3.14t", "3.15t", "3.13-debug"};
 	struct world w = {.bytes = malloc(ARENA_SIZE)};
 	struct layout_build build;
 
 	assert_non_null(w.bytes);
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(tables); i++) {
-		assert_int_equal(layout_from_table(tables[i / 2][0], tables[i / 2][1], i % 2, &build), 0);
+	for (size_t i = 0; i < 2 * KNOWN_TABLES; i++) {
+		assert_int_equal(layout_from_table(known_tables[i / 2][0], known_tables[i / 2][1], i % 2, &build), 0);
 		w.l = build.layout;
 		w.origin = build.origin;
 		/* A frame has begun, wherever in its code it is: what becomes of others is in test_walk_data_stack.c.
@@ -330,14 +329,14 @@ static inline void each_layout(void (*check)(struct world *w))
 		world_clear(&w);
 		check(&w);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+	for (size_t i = 0; i < KNOWN_DEBUG_OFFSETS; i++) {
 		uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
 		char path[128];
 		struct error error;
 		size_t len;
 		FILE *f;
 
-		snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", files[i]);
+		snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", known_debug_offsets[i]);
 		f = fopen(path, "rb");
 		if (!f)
 			print_error("%s is missing: run the test in the project's folder\n", path);

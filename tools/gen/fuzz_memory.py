@@ -16,7 +16,7 @@ LAYOUTS = {
     (3, 14): {"index": 18, "interp_next": 7272, "threads": 7344, "modules": 7688, "thread_id": 152, "datastack": 240,
               "owner": 74, "adaptive": 208},
 }  # fmt: skip
-OFFSETS_3_14 = 2  # index in fuzz_offsets
+OFFSETS_3_14 = 2  # index in known_debug_offsets
 
 
 class Memory:
