@@ -7,7 +7,6 @@ A program is recorded once; every format is made of the saved profile, and holds
 import json
 import re
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
@@ -19,11 +18,8 @@ import formats
 import harness
 import pythons
 from firefox import firefox
-
-sys.path.insert(0, str(harness.TOP / "tests"))
-
-import node_peers  # noqa: E402
-import peers  # noqa: E402
+from known import needs, node_peers, peers
+from speedscope import assert_is_of_schema, evented_stacks, intervals, speedscope_app
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -112,81 +108,7 @@ def names_of(stacks):
     return leaves
 
 
-def needs(reader):
-    try:
-        return reader()
-    except node_peers.Missing as why:
-        pytest.skip(str(why))
-
-
 # ------------------------------------------------------------------------------------------------ speedscope
-
-SPEEDSCOPE = r"""
-const {chromium} = require('playwright-core');
-const fs = require('fs'), path = require('path');
-const [program, ...files] = process.argv.slice(1);
-(async () => {
-    const browser = await chromium.launch({executablePath: program, args: ['--no-sandbox', '--disable-gpu']});
-    const context = await browser.newContext({acceptDownloads: true, viewport: {width: 1280, height: 800}});
-    await context.route(url => url.protocol !== 'file:' && url.protocol !== 'data:' && url.protocol !== 'blob:',
-                        route => route.abort());
-    const results = [];
-    for (const file of files) {
-        const page = await context.newPage(), errors = [];
-        page.on('pageerror', error => errors.push(error.message));
-        page.on('console', message => message.type() === 'error' && errors.push(message.text()));
-        page.on('dialog', dialog => { errors.push('dialog: ' + dialog.message()); dialog.dismiss(); });
-        await page.goto('file://' + path.join(path.dirname(require.resolve('speedscope/package.json')),
-                                              'dist/release/index.html'));
-        await page.setInputFiles('#file', file);
-        /* The welcome page goes when a profile is shown. */
-        await page.waitForFunction(() => !document.body.innerText.includes('Hi there!'), null, {timeout: 20000});
-        const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Control+s')]);
-        results.push({errors, file: JSON.parse(fs.readFileSync(await download.path(), 'utf8'))});
-        await page.close();
-    }
-    await browser.close();
-    console.log(JSON.stringify(results));
-})().catch(error => { console.error(error); process.exit(1); });
-"""
-
-
-def speedscope_app(*paths):
-    """What the application has understood of each file, as it saves it itself."""
-    chromium = needs(node_peers.chromium)
-    results = json.loads(node_peers.node(SPEEDSCOPE, chromium, *paths))
-    for result in results:
-        assert not result["errors"], result["errors"]
-    return [result["file"] for result in results]
-
-
-def intervals(file, profile):
-    """[(begin, end, stack)] of a profile of begins and ends, gaps left out; a stack is (name, file, line), root first."""
-    frames = file["shared"]["frames"]
-    found, stack, last = [], [], None
-    for event in profile["events"]:
-        if stack and event["at"] > last:
-            names = tuple((f["name"], f.get("file", ""), f.get("line")) for f in stack)
-            if found and found[-1][1:] == (last, names):
-                found[-1] = (found[-1][0], event["at"], names)
-            else:
-                found.append((last, event["at"], names))
-        last = event["at"]
-        if event["type"] == "O":
-            stack.append(frames[event["frame"]])
-        else:
-            assert stack.pop() == frames[event["frame"]]
-    assert not stack
-    return found
-
-
-def evented_stacks(file, profile):
-    """Counter of stacks with their values."""
-    stacks = Counter()
-    for begin, end, stack in intervals(file, profile):
-        stacks[stack] += end - begin
-    return stacks
-
 
 def tid_of(profile):
     return int(profile["name"].rpartition("(")[2][:-1])
@@ -257,20 +179,9 @@ def test_speedscope_shows_gaps(tmp_path):
     assert spent == pytest.approx(taken * PERIOD_NS, rel=0.2)
 
 
-SCHEMA = r"""
-const fs = require('fs'), Ajv = require('ajv');
-const schema = JSON.parse(fs.readFileSync(require.resolve('speedscope/dist/release/file-format-schema.json'), 'utf8'));
-const ajv = new Ajv({strict: false});
-const [file] = process.argv.slice(1);
-const valid = ajv.compile(schema);
-if (!valid(JSON.parse(fs.readFileSync(file, 'utf8')))) { console.error(valid.errors); process.exit(1); }
-"""
-
-
 @pytest.mark.parametrize("which", ["recording", "hostile", "empty"])
 def test_speedscope_schema(which, request):
-    needs(node_peers.node_modules)
-    node_peers.node(SCHEMA, request.getfixturevalue(which).path("speedscope"))
+    assert_is_of_schema(request.getfixturevalue(which).path("speedscope"))
 
 
 # ------------------------------------------------------------------------------------------------ Firefox Profiler
@@ -378,10 +289,7 @@ def run(spin, seconds):
 
 def test_perf_script_tells_namesakes_apart(tmp_path):
     """gprof2dot has a node for each function, also where functions of one or of two files have the same name."""
-    try:
-        reader = peers.readers() / "gprof2dot"
-    except peers.Missing as why:
-        pytest.skip(str(why))
+    reader = needs(peers.readers) / "gprof2dot"
     (tmp_path / "other.py").write_text(OTHER, encoding="utf-8")
     script = tmp_path / "app.py"
     script.write_text(NAMESAKES.replace("FOLDER", str(tmp_path)).replace("SECONDS", "0.3"), encoding="utf-8")
