@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/by_words.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/options.h"
@@ -16,25 +17,6 @@
 
 /* More than people notice, and than a loop with work to do should take. */
 #define ASYNC_BLOCK_DEFAULT_NS 50000000
-
-enum by {
-	BY_PROCESS,
-	BY_CONTAINER,
-	BY_LINE,
-	BY_EXPRESSION,
-	BY_STATE,
-	BY_IMPORT,
-};
-
-static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},
-	{"container", BY_CONTAINER},
-	{"line", BY_LINE},
-	{"expression", BY_EXPRESSION},
-	{"state", BY_STATE},
-	{"import", BY_IMPORT},
-	{0},
-};
 
 static const struct cli_word lines_words[] = {
 	{"current", PYSYM_LINES_CURRENT},
@@ -51,17 +33,17 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 
 	if (code)
 		return code;
-	if (by == BY_LINE)
+	if (by == CLI_BY_LINE)
 		r->output.options.by_line = true;
-	else if (by == BY_EXPRESSION)
+	else if (by == CLI_BY_EXPRESSION)
 		r->output.options.by_expression = true;
-	else if (by == BY_STATE)
+	else if (by == CLI_BY_STATE)
 		r->output.options.by_state = true;
-	else if (by == BY_IMPORT)
+	else if (by == CLI_BY_IMPORT)
 		r->output.options.by_import = true;
 	else
 		r->session.roots =
-			PROFILE_ROOT_PROCESS | kept | (by == BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
+			PROFILE_ROOT_PROCESS | kept | (by == CLI_BY_CONTAINER ? (unsigned)PROFILE_ROOT_CONTAINER : 0);
 	return 0;
 }
 
@@ -135,7 +117,7 @@ static const struct cli_option output_options[] = {
 	 "3.11 "
 	 "and later); state: a column for each state of threads, in text, with --mode=wall and offcpu; import: in "
 	 "text, what the import of each module cost, below the one that imported it",
-	 .take = take_by, .words = by_words},
+	 .take = take_by, .words = cli_by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
 	{"importlib", 0, NULL,

@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "cli/by_words.h"
 #include "cli/cli.h"
 #include "cli/epochs.h"
 #include "cli/filter.h"
@@ -43,25 +44,6 @@ static const struct cli_other_tool other_tools[] = {
 	{0},
 };
 
-enum by {
-	BY_PROCESS,
-	BY_CONTAINER,
-	BY_LINE,
-	BY_EXPRESSION,
-	BY_STATE,
-	BY_IMPORT,
-};
-
-static const struct cli_word by_words[] = {
-	{"process", BY_PROCESS},
-	{"container", BY_CONTAINER},
-	{"line", BY_LINE},
-	{"expression", BY_EXPRESSION},
-	{"state", BY_STATE},
-	{"import", BY_IMPORT},
-	{0},
-};
-
 static int take_by(const struct cli_option *option, const char *value, void *target)
 {
 	struct report *r = target;
@@ -69,16 +51,16 @@ static int take_by(const struct cli_option *option, const char *value, void *tar
 
 	if (code)
 		return code;
-	if (by == BY_LINE)
+	if (by == CLI_BY_LINE)
 		r->output.options.by_line = true;
-	else if (by == BY_EXPRESSION)
+	else if (by == CLI_BY_EXPRESSION)
 		r->output.options.by_expression = true;
-	else if (by == BY_STATE)
+	else if (by == CLI_BY_STATE)
 		r->output.options.by_state = true;
-	else if (by == BY_IMPORT)
+	else if (by == CLI_BY_IMPORT)
 		r->output.options.by_import = true;
 	else
-		r->roots |= by == BY_PROCESS ? PROFILE_ROOT_PROCESS : PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
+		r->roots |= by == CLI_BY_PROCESS ? PROFILE_ROOT_PROCESS : PROFILE_ROOT_CONTAINER | PROFILE_ROOT_PROCESS;
 	return 0;
 }
 
@@ -88,7 +70,7 @@ static const struct cli_option options[] = {
 	 "lines in place of functions, in text and svg; expression: also where in its line each function is, if that "
 	 "was recorded; state: a column for each state of threads, in text; import: in text, what the import of each "
 	 "module cost, below the one that imported it; may be repeated",
-	 .take = take_by, .words = by_words},
+	 .take = take_by, .words = cli_by_words},
 	{"process-tree", 0, NULL, "put who started a process before it, as far as the profile tells",
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
 	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
