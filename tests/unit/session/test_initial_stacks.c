@@ -211,7 +211,7 @@ struct native_frames *session_native_frames(const struct session *s)
 	return (struct native_frames *)(void *)&frames;
 }
 
-void session_waits_name(struct session *s, const struct pybpf_thread *thread)
+void session_note_comm(struct session *s, const struct pybpf_thread *thread)
 {
 	(void)s;
 	(void)thread;

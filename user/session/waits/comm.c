@@ -8,7 +8,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 
-void session_waits_name(struct session *s, const struct pybpf_thread *thread)
+void session_note_comm(struct session *s, const struct pybpf_thread *thread)
 {
 	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
 	const struct pybpf_thread_key key = SESSION_THREAD_OF(thread);

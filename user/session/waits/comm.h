@@ -10,6 +10,6 @@ struct session;
  * Gives the thread a name in the kernel's map, where the sampler and the scheduler have met it not yet, if the profile
  * needs its name.
  */
-void session_waits_name(struct session *s, const struct pybpf_thread *thread);
+void session_note_comm(struct session *s, const struct pybpf_thread *thread);
 
 #endif

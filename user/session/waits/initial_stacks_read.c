@@ -136,7 +136,7 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 	if (stack->polled >= 0)
 		kernel_note_polled(s->kernel, found->pid, (uint32_t)stack->polled);
 	/* At the end there would be no time for all names. */
-	session_waits_name(s, &now);
+	session_note_comm(s, &now);
 	if (s->options.threads && session_thread_names_note(s, &SESSION_THREAD_OF(&now), found->thread_id))
 		return -ENOMEM;
 	if (stack->outcome == ASK_THREADS_STACK) {

@@ -112,7 +112,7 @@ static int take_threads(struct settling *settling)
 	for (size_t i = 0; i < w->nr_threads && !err; i++) {
 		const struct pybpf_thread *thread = &w->threads[i];
 
-		session_waits_name(s, thread);
+		session_note_comm(s, thread);
 		if (settling->due->all && thread->state == PYBPF_STATE_GIL)
 			session_gil_note_unfinished(&w->gil,
 						    thread->gil_waited_ns + settling->news.end_ns - thread->since_ns);

@@ -154,7 +154,7 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
 	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
 		return note_idle(s, &present[SESSION_PRESENT_STATE].key);
-	session_waits_name(s, thread);
+	session_note_comm(s, thread);
 	if (thread->state == PYBPF_STATE_GIL)
 		session_gil_note_unfinished(&s->waits.gil, present[SESSION_PRESENT_STATE].time.longest_ns);
 	for (int i = 0; i < SESSION_PRESENTS && !err; i++) {
