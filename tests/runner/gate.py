@@ -41,7 +41,7 @@ def test(build, count):
             for told in filter(None, [emulated, emulated_arm64]):
                 stages.tell_kernels(told.result(), count)
     headline("tests that need the machine for themselves")
-    bad += plain.alone(["tests/kernel", "tests/e2e"], count)
+    bad += plain.alone(pytests.files_of_timed(), count)
     plain.second_try(bad, count)
     sanitized.second_try(bad_sanitized, count)
 

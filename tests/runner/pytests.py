@@ -4,6 +4,7 @@ import glob
 import json
 import os
 
+import tiers
 from runner.commands import TOP, environment, run, say
 
 PYTHON = "/usr/bin/python3"  # Debian's: the one that python3-pytest is for
@@ -23,6 +24,12 @@ def files(*folders):
     seconds = seconds_of_files()
     found = [path for folder in folders for path in sorted(glob.glob(folder + "/test_*.py", root_dir=TOP))]
     return sorted(found, key=lambda path: -seconds.get(path, 0))
+
+
+def files_of_timed():
+    """The files with tests that run alone. To collect all of them takes as long as some of these tests."""
+    names = {name.partition("::")[0] + ".py" for name in tiers.TIMED}
+    return [path for path in files("tests/kernel", "tests/e2e") if os.path.basename(path) in names]
 
 
 def rows_of(journal):
