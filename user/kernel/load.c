@@ -17,6 +17,7 @@
 #include "kernel/internal.h"
 #include "kernel/min_btf.h"
 #include "kernel/native.h"
+#include "kernel/prepare.h"
 #include "kernel/waits.h"
 #include "cpython/opcodes.h"
 
@@ -375,14 +376,17 @@ static int write_types(const struct kernel *k, int fd)
 /* btf: an empty file, for the types of the kernel. */
 static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts, int btf)
 {
-	int err;
+	int err = kernel_prepare_programs();
 
+	if (err)
+		return err;
 	k->skel = pybpf_bpf__open_opts(opts);
 	if (!k->skel)
 		return -errno;
 	err = size_maps(k);
 	err = err ?: choose_programs(k);
 	make_functions_static(k);
+	kernel_prepare_with(k->skel->maps.rodata);
 	err = err ?: write_types(k, btf);
 	err = err ?: pybpf_bpf__load(k->skel);
 	err = err ?: fill_sets(k);

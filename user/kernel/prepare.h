@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is done to each program after libbpf has put it together and before the kernel verifies it. */
+#ifndef KERNEL_PREPARE_H
+#define KERNEL_PREPARE_H
+
+struct bpf_map;
+
+/*
+ * Has libbpf call this file for the programs of all objects that are opened from now on; can be called again. Returns 0
+ * or negative errno.
+ */
+int kernel_prepare_programs(void);
+
+/* Names the map of the constants that the programs of the next load are made for; it is used until then. */
+void kernel_prepare_with(struct bpf_map *constants);
+
+#endif
