@@ -16,7 +16,7 @@
 int kernel_attach_hooks(const struct kernel_hook *hooks, size_t count, struct bpf_link **links)
 {
 	for (size_t i = 0; i < count; i++) {
-		links[i] = bpf_program__attach(hooks[i].program);
+		links[i] = bpf_program__attach_trace(hooks[i].program);
 		if (!links[i]) {
 			int err = -errno;
 

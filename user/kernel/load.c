@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "kernel/calls.h"
 #include "kernel/internal.h"
+#include "kernel/kernel_types.h"
 #include "kernel/min_btf.h"
 #include "kernel/native.h"
 #include "kernel/prepare.h"
@@ -364,16 +365,23 @@ static int fill_filter(const struct bpf_map *map, const struct kernel_filter *fi
 	return err;
 }
 
-static int write_types(const struct kernel *k, int fd)
+/* btf: an empty file, for those of the kernel's types that the programs can name. */
+static int load_programs(struct kernel *k, int btf)
 {
-	struct btf *kernel = btf__load_vmlinux_btf();
-	int err = kernel ? kernel_write_min_btf(kernel, bpf_object__btf(k->skel->obj), fd) : -ENOENT;
+	struct kernel_types types;
+	int err = kernel_types_open(&types);
 
-	btf__free(kernel);
+	if (err)
+		return err;
+	err = kernel_write_min_btf(&types, bpf_object__btf(k->skel->obj), btf);
+	kernel_prepare_with(&types, k->skel->maps.rodata);
+	err = err ?: pybpf_bpf__load(k->skel);
+	kernel_prepare_with(NULL, NULL);
+	kernel_types_close(&types);
 	return err;
 }
 
-/* btf: an empty file, for the types of the kernel. */
+/* btf: as load_programs. */
 static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts, int btf)
 {
 	int err = kernel_prepare_programs();
@@ -386,9 +394,7 @@ static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts
 	err = size_maps(k);
 	err = err ?: choose_programs(k);
 	make_functions_static(k);
-	kernel_prepare_with(k->skel->maps.rodata);
-	err = err ?: write_types(k, btf);
-	err = err ?: pybpf_bpf__load(k->skel);
+	err = err ?: load_programs(k, btf);
 	err = err ?: fill_sets(k);
 	err = err ?: fill_chain(k);
 	err = err ?: fill_bounces(k);

@@ -10,19 +10,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libbpf's BTF is written by its functions alone; references between its types have to be changed in place. */
-static struct btf_type *writable(const struct btf *btf, uint32_t id)
-{
-	return (struct btf_type *)btf__type_by_id(btf, id);
-}
+#include "base/array.h"
+#include "kernel/kernel_types.h"
 
 struct cut {
-	const struct btf *kernel;
-	struct btf *out;
-	uint32_t *ids;     /* by the kernel's type: its number in out, 0 if it is not there */
-	uint32_t *origins; /* by the type of out: the kernel's */
+	const struct kernel_types *kernel;
+	uint32_t *ids;     /* by the kernel's type: its number among the copies, 0 if it is not there */
+	uint32_t *offsets; /* by the copy: where it is in types */
+	uint32_t count;    /* of the copies, with void */
+	uint8_t *types;
+	size_t types_size, types_room;
+	char *strings;
+	size_t strings_size, strings_room;
 	char **names;
 	size_t nr_names;
+	bool initials[UINT8_MAX + 1][UINT8_MAX + 1]; /* the first two bytes of a name */
 };
 
 /* The kinds that libbpf looks for by name (bpf_core_find_cands(), tools/lib/bpf/libbpf.c). */
@@ -44,6 +46,12 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Returns whether there is a name with these first bytes: most of the kernel's names have others. */
+static bool *initials_of(struct cut *cut, const char *name)
+{
+	return &cut->initials[(uint8_t)name[0]][(uint8_t)name[1]];
+}
+
 static int collect_names(struct cut *cut, const struct btf *object)
 {
 	cut->names = calloc(btf__type_cnt(object), sizeof(*cut->names));
@@ -55,109 +63,155 @@ static int collect_names(struct cut *cut, const struct btf *object)
 		if (!is_candidate(type) || !type->name_off)
 			continue;
 		cut->names[cut->nr_names] = copy_name(btf__name_by_offset(object, type->name_off));
-		if (!cut->names[cut->nr_names++])
+		if (!cut->names[cut->nr_names])
 			return -ENOMEM;
+		*initials_of(cut, cut->names[cut->nr_names++]) = true;
 	}
 	qsort(cut->names, cut->nr_names, sizeof(*cut->names), compare_names);
 	return 0;
 }
 
-static bool is_wanted(const struct cut *cut, const struct btf_type *type)
+static bool is_wanted(struct cut *cut, const struct btf_type *type)
 {
 	const char *name;
 
 	if (!is_candidate(type) || !type->name_off)
 		return false;
-	name = btf__name_by_offset(cut->kernel, type->name_off);
-	return bsearch(&name, cut->names, cut->nr_names, sizeof(*cut->names), compare_names);
+	name = kernel_types_string(cut->kernel, type->name_off);
+	return *name && *initials_of(cut, name) &&
+	       bsearch(&name, cut->names, cut->nr_names, sizeof(*cut->names), compare_names);
 }
 
-/* Copies a type, once. Returns its number in out, or negative errno. Functions are void: none is relocated. */
+/* Makes the offset of a string of the kernel's that of a copy. A name that several types have is copied for each. */
+static int copy_string(struct cut *cut, uint32_t *offset)
+{
+	const char *string = kernel_types_string(cut->kernel, *offset);
+	size_t size = strlen(string) + 1;
+
+	*offset = 0;
+	if (size == 1)
+		return 0;
+	if (array_reserve(&cut->strings, &cut->strings_room, cut->strings_size + size, 1))
+		return -ENOMEM;
+	*offset = (uint32_t)cut->strings_size;
+	memcpy(cut->strings + cut->strings_size, string, size);
+	cut->strings_size += size;
+	return 0;
+}
+
+static struct btf_type *copy_of(const struct cut *cut, uint32_t copy)
+{
+	return (struct btf_type *)(cut->types + cut->offsets[copy]);
+}
+
+/* Copies a type, once. Returns its number among the copies, or negative errno. Functions are void: none is relocated.
+ */
 static int take(struct cut *cut, uint32_t id)
 {
-	const struct btf_type *type = btf__type_by_id(cut->kernel, id);
-	int copy;
+	const struct btf_type *type = id && id < cut->kernel->count ? kernel_types_get(cut->kernel, id) : NULL;
+	size_t size;
 
-	if (cut->ids[id] || btf_is_void(type) || btf_is_func_proto(type))
-		return (int)cut->ids[id];
-	copy = btf__add_type(cut->out, cut->kernel, type);
-	if (copy > 0) {
-		cut->ids[id] = (uint32_t)copy;
-		cut->origins[copy] = id;
-	}
-	return copy;
+	if (!type || cut->ids[id] || btf_is_func_proto(type))
+		return type ? (int)cut->ids[id] : 0;
+	size = kernel_type_size(type);
+	if (array_reserve(&cut->types, &cut->types_room, cut->types_size + size, 1))
+		return -ENOMEM;
+	memcpy(cut->types + cut->types_size, type, size);
+	cut->offsets[cut->count] = (uint32_t)cut->types_size;
+	cut->types_size += size;
+	cut->ids[id] = cut->count++;
+	return (int)cut->ids[id];
 }
 
-static int take_members(struct cut *cut, uint32_t copy, const struct btf_type *origin)
+/* Has a copy refer to a copy of what it referred to. The copies move when another is made. */
+static int take_reference(struct cut *cut, uint32_t copy, size_t offset)
 {
-	for (uint16_t i = 0; i < btf_vlen(origin); i++) {
-		int id = take(cut, btf_members(origin)[i].type);
+	uint32_t id;
+	int taken;
 
-		if (id < 0)
-			return id;
-		btf_members(writable(cut->out, copy))[i].type = (uint32_t)id;
-	}
+	memcpy(&id, (uint8_t *)copy_of(cut, copy) + offset, sizeof(id));
+	taken = take(cut, id);
+	if (taken < 0)
+		return taken;
+	memcpy((uint8_t *)copy_of(cut, copy) + offset, &taken, sizeof(taken));
 	return 0;
 }
 
-static int take_array(struct cut *cut, uint32_t copy, const struct btf_type *origin)
+static int take_members(struct cut *cut, uint32_t copy)
 {
-	int element = take(cut, btf_array(origin)->type), index = take(cut, btf_array(origin)->index_type);
+	int err = 0;
 
-	if (element < 0 || index < 0)
-		return element < 0 ? element : index;
-	btf_array(writable(cut->out, copy))->type = (uint32_t)element;
-	btf_array(writable(cut->out, copy))->index_type = (uint32_t)index;
-	return 0;
+	for (uint16_t i = 0; i < btf_vlen(copy_of(cut, copy)) && !err; i++) {
+		err = copy_string(cut, &btf_members(copy_of(cut, copy))[i].name_off);
+		err = err
+			      ?: take_reference(cut, copy,
+						sizeof(struct btf_type) + i * sizeof(struct btf_member) +
+							offsetof(struct btf_member, type));
+	}
+	return err;
 }
 
-/* Lets a copy refer to copies. A relocation takes only the size of a pointer, which becomes one to void. */
-static int take_references(struct cut *cut, uint32_t copy)
+static int take_values(struct cut *cut, struct btf_type *copy)
 {
-	const struct btf_type *origin = btf__type_by_id(cut->kernel, cut->origins[copy]);
-	int id = 0;
+	int err = 0;
 
-	if (btf_is_composite(origin))
-		return take_members(cut, copy, origin);
-	if (btf_is_array(origin))
-		return take_array(cut, copy, origin);
-	if (btf_is_typedef(origin) || btf_is_mod(origin))
-		id = take(cut, origin->type);
-	else if (!btf_is_ptr(origin))
-		return 0;
-	if (id < 0)
-		return id;
-	writable(cut->out, copy)->type = (uint32_t)id;
+	for (uint16_t i = 0; i < btf_vlen(copy) && !err; i++)
+		err = copy_string(cut, btf_is_enum(copy) ? &btf_enum(copy)[i].name_off : &btf_enum64(copy)[i].name_off);
+	return err;
+}
+
+/* Completes a copy: its names, and what it refers to. A relocation takes only the size of a pointer: one to void. */
+static int complete(struct cut *cut, uint32_t copy)
+{
+	struct btf_type *type = copy_of(cut, copy);
+	int err = copy_string(cut, &type->name_off);
+
+	if (err)
+		return err;
+	if (btf_is_composite(type))
+		return take_members(cut, copy);
+	if (btf_is_any_enum(type))
+		return take_values(cut, type);
+	if (btf_is_array(type)) {
+		err = take_reference(cut, copy, sizeof(*type) + offsetof(struct btf_array, type));
+		return err ?: take_reference(cut, copy, sizeof(*type) + offsetof(struct btf_array, index_type));
+	}
+	if (btf_is_typedef(type) || btf_is_mod(type))
+		return take_reference(cut, copy, offsetof(struct btf_type, type));
+	if (btf_is_ptr(type))
+		type->type = 0;
 	return 0;
 }
 
 static int fill(struct cut *cut)
 {
-	uint32_t nr_types = btf__type_cnt(cut->kernel);
-	int err = 0;
+	uint32_t nr_types = cut->kernel->count;
+	int err = array_reserve(&cut->strings, &cut->strings_room, 1, 1) ? -ENOMEM : 0;
 
 	cut->ids = calloc(nr_types, sizeof(*cut->ids));
-	cut->origins = calloc(nr_types, sizeof(*cut->origins));
-	if (!cut->ids || !cut->origins)
+	cut->offsets = calloc(nr_types, sizeof(*cut->offsets));
+	if (!cut->ids || !cut->offsets || err)
 		return -ENOMEM;
+	cut->strings[cut->strings_size++] = '\0';
+	cut->count = 1;
 	for (uint32_t id = 1; id < nr_types && err >= 0; id++) {
-		if (is_wanted(cut, btf__type_by_id(cut->kernel, id)))
+		if (is_wanted(cut, kernel_types_get(cut->kernel, id)))
 			err = take(cut, id);
 	}
-	/* The copies grow meanwhile. */
-	for (uint32_t copy = 1; copy < btf__type_cnt(cut->out) && err >= 0; copy++)
-		err = take_references(cut, copy);
+	/* There are more copies meanwhile. */
+	for (uint32_t copy = 1; copy < cut->count && err >= 0; copy++)
+		err = complete(cut, copy);
 	return err < 0 ? err : 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+static int write_all(int fd, const void *bytes, size_t len)
 {
 	while (len) {
 		ssize_t written = write(fd, bytes, len);
 
 		if (written < 0)
 			return -errno;
-		bytes += written;
+		bytes = (const char *)bytes + written;
 		len -= (size_t)written;
 	}
 	return 0;
@@ -165,29 +219,43 @@ static int write_all(int fd, const char *bytes, size_t len)
 
 static int write_out(const struct cut *cut, int fd)
 {
-	uint32_t size;
-	const void *bytes = btf__raw_data(cut->out, &size);
+	const struct btf_header header = {
+		.magic = BTF_MAGIC,
+		.version = BTF_VERSION,
+		.hdr_len = sizeof(header),
+		.type_len = (uint32_t)cut->types_size,
+		.str_off = (uint32_t)cut->types_size,
+		.str_len = (uint32_t)cut->strings_size,
+	};
+	int err = write_all(fd, &header, sizeof(header));
 
-	return bytes ? write_all(fd, bytes, size) : -ENOMEM;
+	err = err ?: write_all(fd, cut->types, cut->types_size);
+	return err ?: write_all(fd, cut->strings, cut->strings_size);
 }
 
-static void free_names(struct cut *cut)
+static void free_cut(struct cut *cut)
 {
 	for (size_t i = 0; i < cut->nr_names; i++)
 		free(cut->names[i]);
 	free(cut->names);
+	free(cut->ids);
+	free(cut->offsets);
+	free(cut->types);
+	free(cut->strings);
+	free(cut);
 }
 
-int kernel_write_min_btf(const struct btf *kernel, const struct btf *object, int fd)
+int kernel_write_min_btf(const struct kernel_types *kernel, const struct btf *object, int fd)
 {
-	struct cut cut = {.kernel = kernel, .out = btf__new_empty()};
-	int err = cut.out ? collect_names(&cut, object) : -ENOMEM;
+	struct cut *cut = calloc(1, sizeof(*cut));
+	int err;
 
-	err = err ?: fill(&cut);
-	err = err ?: write_out(&cut, fd);
-	free_names(&cut);
-	free(cut.ids);
-	free(cut.origins);
-	btf__free(cut.out);
+	if (!cut)
+		return -ENOMEM;
+	cut->kernel = kernel;
+	err = collect_names(cut, object);
+	err = err ?: fill(cut);
+	err = err ?: write_out(cut, fd);
+	free_cut(cut);
 	return err;
 }

@@ -7,8 +7,9 @@
 #define KERNEL_MIN_BTF_H
 
 struct btf;
+struct kernel_types;
 
 /* Writes to the file fd what the object, with these types of its own, can name. Returns 0 or negative errno. */
-int kernel_write_min_btf(const struct btf *kernel, const struct btf *object, int fd);
+int kernel_write_min_btf(const struct kernel_types *kernel, const struct btf *object, int fd);
 
 #endif

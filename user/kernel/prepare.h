@@ -4,6 +4,7 @@
 #define KERNEL_PREPARE_H
 
 struct bpf_map;
+struct kernel_types;
 
 /*
  * Has libbpf call this file for the programs of all objects that are opened from now on; can be called again. Returns 0
@@ -11,7 +12,10 @@ struct bpf_map;
  */
 int kernel_prepare_programs(void);
 
-/* Names the map of the constants that the programs of the next load are made for; it is used until then. */
-void kernel_prepare_with(struct bpf_map *constants);
+/*
+ * Names what the programs of the next load are made for: this kernel's types, and the map of their constants. Both are
+ * used until this is called again, with NULL.
+ */
+void kernel_prepare_with(const struct kernel_types *types, struct bpf_map *constants);
 
 #endif

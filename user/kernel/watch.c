@@ -48,7 +48,7 @@ int kernel_attach_watch(struct kernel *k)
 		return err;
 	if (!k->options.cgroups.nr_included)
 		return 0;
-	k->cgroup_hook = bpf_program__attach(k->skel->progs.cgroup_made);
+	k->cgroup_hook = bpf_program__attach_trace(k->skel->progs.cgroup_made);
 	if (!k->cgroup_hook)
 		log_info(
 			"cannot follow new cgroups (tp_btf/cgroup_mkdir): %s; containers that start during the run are "

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel/kernel_types.h"
 #include "kernel/min_btf.h"
 
 /* A struct of that many bytes with one int. Returns its number. */
@@ -51,14 +52,25 @@ static struct btf *make_kernel(void)
 	return btf;
 }
 
+static void take(struct kernel_types *types, const struct btf *kernel)
+{
+	uint32_t size;
+	const void *bytes = btf__raw_data(kernel, &size);
+
+	assert_int_equal(kernel_types_take(types, bytes, size), 0);
+}
+
 static struct btf *cut(const struct btf *kernel, const struct btf *object)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);
+	struct kernel_types types;
 	struct btf *btf;
 	char path[32];
 
 	assert_true(fd >= 0);
-	assert_int_equal(kernel_write_min_btf(kernel, object, fd), 0);
+	take(&types, kernel);
+	assert_int_equal(kernel_write_min_btf(&types, object, fd), 0);
+	kernel_types_close(&types);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	btf = btf__parse(path, NULL);
 	assert_non_null(btf);
@@ -125,9 +137,12 @@ static void keeps_all_types_of_one_name(void **state)
 static void says_that_it_cannot_write(void **state)
 {
 	struct btf *kernel = make_kernel(), *object = btf__new_empty();
+	struct kernel_types types;
 
 	(void)state;
-	assert_int_equal(kernel_write_min_btf(kernel, object, -1), -EBADF);
+	take(&types, kernel);
+	assert_int_equal(kernel_write_min_btf(&types, object, -1), -EBADF);
+	kernel_types_close(&types);
 	btf__free(object);
 	btf__free(kernel);
 }
