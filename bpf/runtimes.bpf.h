@@ -32,6 +32,32 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 /* Interpreters whose lists of threads are watched; with more of them, each sample of a foreign thread is a search. */
 #define WATCHED_INTERPRETERS 16
 
+/* The interpreters whose lists of threads have been hashed so far. */
+struct hashed_lists {
+	__u64 next; /* address of the pointer to the next interpreter */
+	__u64 hash;
+};
+
+/*
+ * Adds the next interpreter's list. Returns 1 when there is none. A global function, so that the verifier goes through
+ * it once, and not once for each interpreter.
+ */
+__noinline int hash_list(struct hashed_lists *lists, const struct pybpf_layout *l)
+{
+	__u64 interp = 0, id_and_head[2] = {};
+
+	if (!lists || !l)
+		return 1;
+	compat_read_user(&interp, sizeof(interp), lists->next);
+	if (!interp)
+		return 1;
+	compat_read_user(id_and_head, sizeof(id_and_head), interp + l->interp_threads_head - sizeof(id_and_head[0]));
+	lists->hash = walk_mix(walk_mix(lists->hash, interp), id_and_head[0]);
+	lists->hash = walk_mix(walk_mix(lists->hash, id_and_head[1]), thread_of(l, id_and_head[1]));
+	lists->next = interp + l->interp_next;
+	return 0;
+}
+
 /*
  * Returns a hash that changes when an interpreter or a thread state is made; 0 if it is not known. Lists have the
  * newest thread state first. The next one, of the same thread, may be at the same address: from 3.11 on the word before
@@ -42,21 +68,13 @@ static __always_inline __u64 thread_of(const struct pybpf_layout *l, __u64 tstat
 __noinline __u64 thread_lists(__u32 layout, __u64 interp_head)
 {
 	const struct pybpf_layout *l = layout_get(layout);
-	__u64 addr = interp_head, hash = 0;
+	struct hashed_lists lists = {.next = interp_head};
 
 	if (!l)
 		return 0;
 	for (int i = 0; i < WATCHED_INTERPRETERS; i++) {
-		__u64 interp = 0, id_and_head[2] = {};
-
-		compat_read_user(&interp, sizeof(interp), addr);
-		if (!interp)
-			return hash;
-		compat_read_user(id_and_head, sizeof(id_and_head),
-				 interp + l->interp_threads_head - sizeof(id_and_head[0]));
-		hash = walk_mix(walk_mix(hash, interp), id_and_head[0]);
-		hash = walk_mix(walk_mix(hash, id_and_head[1]), thread_of(l, id_and_head[1]));
-		addr = interp + l->interp_next;
+		if (hash_list(&lists, l))
+			return lists.hash;
 	}
 	return 0;
 }
