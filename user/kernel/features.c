@@ -11,6 +11,7 @@
 
 #include "base/host_kernel.h"
 #include "base/log.h"
+#include "kernel/kernel_types.h"
 
 static const struct {
 	const char *name;
@@ -37,11 +38,12 @@ static bool *feature(struct kernel_features *features, size_t i)
 /* The first function exists to show that this kernel's BTF lists functions; CONFIG_HARDENED_USERCOPY adds the other. */
 static bool copies_are_hardened(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool not_hardened = btf && btf__find_by_name_kind(btf, "copy_from_user_nofault", BTF_KIND_FUNC) > 0 &&
-			    btf__find_by_name_kind(btf, "__check_object_size", BTF_KIND_FUNC) < 0;
+	struct kernel_types types;
+	bool not_hardened = kernel_types_open(&types) == 0 &&
+			    kernel_types_find(&types, BTF_KIND_FUNC, "copy_from_user_nofault") &&
+			    !kernel_types_find(&types, BTF_KIND_FUNC, "__check_object_size");
 
-	btf__free(btf);
+	kernel_types_close(&types);
 	return !not_hardened;
 }
 
@@ -67,14 +69,14 @@ void kernel_probe_features(struct kernel_features *features)
 /* compat_memory_is_current() needs cfs_rq.rq. */
 static bool has_run_queue(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, "cfs_rq", BTF_KIND_STRUCT) : -1;
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	struct kernel_types types;
+	uint32_t id = kernel_types_open(&types) ? 0 : kernel_types_find(&types, BTF_KIND_STRUCT, "cfs_rq");
+	const struct btf_type *type = id ? kernel_types_get(&types, id) : NULL;
 	bool found = false;
 
 	for (int i = 0; type && i < btf_vlen(type) && !found; i++)
-		found = strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), "rq") == 0;
-	btf__free(btf);
+		found = strcmp(kernel_types_string(&types, btf_members(type)[i].name_off), "rq") == 0;
+	kernel_types_close(&types);
 	return found;
 }
 
@@ -120,23 +122,24 @@ int kernel_disable_features(struct kernel_features *features, const char *names)
 
 int kernel_get_cgroup_subsystem(const char *controller)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_enum *values;
 	const struct btf_type *type;
-	int id, number = -ENOENT;
+	struct kernel_types types;
+	int number = -ENOENT;
 	char name[64];
+	uint32_t id;
 
 	/* cgroup_subsys.legacy_name (block/blk-cgroup.c); the other controllers have the same name in both places. */
 	snprintf(name, sizeof(name), "%s_cgrp_id", strcmp(controller, "blkio") == 0 ? "io" : controller);
-	id = btf ? btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM) : -1;
-	if (id > 0) {
-		type = btf__type_by_id(btf, (uint32_t)id);
+	id = kernel_types_open(&types) ? 0 : kernel_types_find(&types, BTF_KIND_ENUM, "cgroup_subsys_id");
+	if (id) {
+		type = kernel_types_get(&types, id);
 		values = btf_enum(type);
 		for (int i = 0; i < btf_vlen(type); i++) {
-			if (strcmp(btf__name_by_offset(btf, values[i].name_off), name) == 0)
+			if (strcmp(kernel_types_string(&types, values[i].name_off), name) == 0)
 				number = values[i].val;
 		}
 	}
-	btf__free(btf);
+	kernel_types_close(&types);
 	return number;
 }
