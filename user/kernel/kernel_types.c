@@ -22,6 +22,7 @@ static const void *map_file(int fd, size_t size)
 
 	if (bytes != MAP_FAILED)
 		return bytes;
+	/* cppcheck-suppress invalidFunctionArg; -1 is what MAP_ANONYMOUS goes with. */
 	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (bytes == MAP_FAILED)
 		return NULL;

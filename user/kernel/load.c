@@ -371,8 +371,10 @@ static int load_programs(struct kernel *k, int btf)
 	struct kernel_types types;
 	int err = kernel_types_open(&types);
 
-	if (err)
+	if (err) {
+		log_info("kernel: its types (/sys/kernel/btf/vmlinux) cannot be read: %s", strerror(-err));
 		return err;
+	}
 	err = kernel_write_min_btf(&types, bpf_object__btf(k->skel->obj), btf);
 	kernel_prepare_with(&types, k->skel->maps.rodata);
 	err = err ?: pybpf_bpf__load(k->skel);

@@ -99,7 +99,8 @@ static int handle_tracing(void)
 	int handler = 0;
 
 	for (size_t i = 0; i < sizeof(targets) / sizeof(*targets) && handler >= 0; i++) {
-		LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)i, .prog_prepare_load_fn = prepare_tracing);
+		const struct libbpf_prog_handler_opts opts = {
+			.sz = sizeof(opts), .cookie = (long)i, .prog_prepare_load_fn = prepare_tracing};
 
 		handler = libbpf_register_prog_handler(targets[i].section, BPF_PROG_TYPE_RAW_TRACEPOINT,
 						       targets[i].attach_type, &opts);
@@ -109,7 +110,7 @@ static int handle_tracing(void)
 
 static int handle_sampling(void)
 {
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare);
+	const struct libbpf_prog_handler_opts opts = {.sz = sizeof(opts), .prog_prepare_load_fn = prepare};
 	static const struct {
 		const char *section;
 		enum bpf_prog_type type;

@@ -238,7 +238,7 @@ static uint64_t run(const struct bpf_insn *program, uint64_t first)
 			*d = bytes[*d];
 		else if (BPF_OP(i->code) == BPF_MOV && BPF_CLASS(i->code) == BPF_ALU64)
 			*d = (uint64_t)i->imm;
-		else if (i->code == (BPF_ALU64 | BPF_ADD | BPF_K))
+		else if (BPF_CLASS(i->code) == BPF_ALU64)
 			*d += (uint64_t)i->imm, additions++;
 		else if (i->code == (BPF_ALU | BPF_AND | BPF_K))
 			*d &= (uint32_t)i->imm;
