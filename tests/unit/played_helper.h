@@ -177,10 +177,12 @@ int discovery_ask_service(pid_t pid, struct discovery_service_own *own)
 	const struct machine_process *process = process_of(pid);
 
 	*own = (struct discovery_service_own){0};
+	machine.service_questions++;
+	if (process->service_err)
+		return process->service_err;
 	snprintf(own->otel, sizeof(own->otel), "%s", process->otel ?: "");
 	snprintf(own->unit, sizeof(own->unit), "%s", process->unit ?: "");
 	snprintf(own->version, sizeof(own->version), "%s", process->version ?: "");
-	machine.service_questions++;
 	return 0;
 }
 

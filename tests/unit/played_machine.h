@@ -191,7 +191,7 @@ static inline struct processes *open_table(void)
 {
 	machine.kernel.all = machine.options.all;
 	machine.kernel.follow = machine.options.follow;
-	machine.kernel.hold = machine.options.names;
+	machine.kernel.hold = machine.options.names || machine.options.chosen;
 	machine.table = processes_new(&machine.options, &machine.kernel, NULL);
 	return machine.table;
 }

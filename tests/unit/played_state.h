@@ -93,7 +93,7 @@ struct machine_process {
 	const char *cmdline;   /* NULL: "" */
 	const char *container; /* NULL: in none */
 	const char *runtime;   /* of the container; NULL: docker */
-	int container_err, cmdline_err;
+	int container_err, cmdline_err, service_err;
 	const char *otel, *unit, *version; /* of its service; NULL: "" */
 	const char *image;                 /* of its container, likewise */
 };

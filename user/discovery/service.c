@@ -32,6 +32,29 @@ void discovery_service_free_rules(struct discovery_service_rules *rules)
 	*rules = (struct discovery_service_rules){0};
 }
 
+int discovery_service_choose(struct discovery_service_choice *choice, const char *glob)
+{
+	if (array_reserve(&choice->globs, &choice->room, choice->count + 1, sizeof(*choice->globs)))
+		return -ENOMEM;
+	choice->globs[choice->count++] = glob;
+	return 0;
+}
+
+bool discovery_service_is_chosen(const struct discovery_service_choice *choice, const char *name)
+{
+	for (size_t i = 0; i < choice->count; i++) {
+		if (!fnmatch(choice->globs[i], name, 0))
+			return true;
+	}
+	return !choice->count;
+}
+
+void discovery_service_free_choice(struct discovery_service_choice *choice)
+{
+	free(choice->globs);
+	*choice = (struct discovery_service_choice){0};
+}
+
 /* Returns the container's name without its pod's. */
 static const char *short_container(const char *container)
 {

@@ -3,6 +3,7 @@
 #ifndef DISCOVERY_SERVICE_H
 #define DISCOVERY_SERVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -26,6 +27,17 @@ struct discovery_service_rules {
 /* Adds a rule "NAME=GLOB". Returns 0, -EINVAL for another text, or -ENOMEM. */
 int discovery_service_add_rule(struct discovery_service_rules *rules, const char *text);
 void discovery_service_free_rules(struct discovery_service_rules *rules);
+
+/* The services that are wanted: those whose name one of the globs matches. Without any: all. */
+struct discovery_service_choice {
+	const char **globs; /* not owned */
+	size_t count, room;
+};
+
+/* Adds a glob. Returns 0 or -ENOMEM. */
+int discovery_service_choose(struct discovery_service_choice *choice, const char *glob);
+bool discovery_service_is_chosen(const struct discovery_service_choice *choice, const char *name);
+void discovery_service_free_choice(struct discovery_service_choice *choice);
 
 /* What a process itself says; "" where it says nothing. */
 struct discovery_service_own {

@@ -111,8 +111,15 @@ bool processes_repair_entry(const struct processes *p, const struct pybpf_proces
 void processes_become_python(struct processes *p, struct processes_record *process, uint32_t layout);
 /* Marks the process as Python and has the kernel sample it; place: the addresses of its runtime. */
 void processes_make_ready(struct processes *p, struct processes_record *process, const struct pybpf_runtime *place);
-/* Returns whether the name filters exclude the process; if they do, tells the kernel. */
+/* Returns whether the name filters, or the choice of services, exclude the process; if they do, tells the kernel. */
 bool processes_reject_unwanted(struct processes *p, struct processes_record *process);
+
+/* chosen.c */
+
+/* Returns whether the process's service, which is asked for once, is one of those that are sampled. */
+bool processes_is_chosen(const struct processes *p, struct processes_record *process);
+/* Begins to sample a process that was left out, if its service, of which more may be known by now, is one of them. */
+void processes_choose_again(struct processes *p, struct processes_record *process);
 
 /* look_queue.c */
 
@@ -224,6 +231,8 @@ void processes_label_again(const struct processes *p, struct processes_record *p
 struct processes_places *processes_places_new(void);
 /* Accepts NULL. */
 void processes_places_free(struct processes_places *places);
+/* Sets the service, if the options ask for it and it is not known yet. */
+void processes_label_service(const struct processes *p, struct processes_record *process);
 /* Copies the parent's names to a process made by fork. */
 void processes_label_copy(struct processes_record *process, const struct processes_record *parent);
 #endif

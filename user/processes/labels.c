@@ -180,6 +180,15 @@ static void set_attributes(struct processes_record *process, const struct contai
 	set_text(process, &process->version, discovery_service_tag(container->image));
 }
 
+/* Sets the container's name. Another one may be what its service is called by. */
+static void name_container(struct processes_record *process, const char *name)
+{
+	if (name && process->container ? !strcmp(name, process->container) : name == process->container)
+		return;
+	set_text(process, &process->container, name);
+	set_text(process, &process->service, NULL);
+}
+
 /* Sets the name of its container or, where it is in no container, the given name. */
 static void set_container(const struct processes *p, struct processes_record *process, const char *otherwise)
 {
@@ -189,11 +198,9 @@ static void set_container(const struct processes *p, struct processes_record *pr
 	if (err == -ENOMEM)
 		process->nameless = true;
 	else if (err && err != -ENOENT && err != -ESRCH)
-		set_text(process, &process->container, UNKNOWN);
+		name_container(process, UNKNOWN);
 	else if (err != -ESRCH || otherwise)
-		set_text(process, &process->container, err ? otherwise : container.name);
-	/* It may be called by the container, which is known better now. */
-	set_text(process, &process->service, NULL);
+		name_container(process, err ? otherwise : container.name);
 	if (!err) {
 		process->place = number_place(p, &container);
 		process->nameless |= !process->place;
@@ -256,7 +263,7 @@ static void set_service(const struct processes *p, struct processes_record *proc
 	if (process->service || !p->options.services)
 		return;
 	if (!process->ended) {
-		discovery_ask_service(process->pid, &own);
+		process->service_unread = helper_has_no_answer(discovery_ask_service(process->pid, &own));
 		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
 	}
 	discovery_program_name(process->comm, cmdline, program, sizeof(program));
@@ -266,6 +273,13 @@ static void set_service(const struct processes *p, struct processes_record *proc
 	/* What it says itself counts more than what its image is called. */
 	if (*own.version)
 		set_text(process, &process->version, own.version);
+}
+
+void processes_label_service(const struct processes *p, struct processes_record *process)
+{
+	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
+
+	set_service(p, process, label_container(p->places, process, container, sizeof(container)));
 }
 
 /* Adds the versions of the Pythons that the process ran; of those that it could have run, if none was seen running. */

@@ -226,8 +226,10 @@ void processes_label_young(struct processes *p, double now)
 	for (uint32_t i = 0; i < p->records.count; i++) {
 		struct processes_record *process = processes_record_at(p, i);
 
-		if (!process->ended && now < process->added_at + LABEL_UNTIL_S)
-			processes_label_again(p, process);
+		if (process->ended || now >= process->added_at + LABEL_UNTIL_S)
+			continue;
+		processes_label_again(p, process);
+		processes_choose_again(p, process);
 	}
 }
 

@@ -41,6 +41,8 @@ struct processes_record {
 	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;              /* pybpf had no memory for its names */
 	bool command_unread;        /* its arguments could not be read (yet) */
+	bool service_unread;        /* likewise what its environment says of its service */
+	bool unchosen;              /* unwanted, as its service is not chosen, as far as it is known */
 	bool unanswered;            /* the last question what it runs has no answer: it may be a Python or not */
 	double pending_since;       /* CLOCK_MONOTONIC seconds: when that answer was first waited for; 0: it is not */
 	struct pybpf_file_key file; /* the program's file */
@@ -117,6 +119,7 @@ struct processes_options {
 	bool parents; /* who started each process */
 	/* The service of each process that has samples; NULL: not wanted. With containers. */
 	const struct discovery_service_rules *services;
+	const struct discovery_service_choice *chosen; /* with services: those that are sampled; NULL: all */
 };
 
 /*

@@ -102,22 +102,36 @@ void processes_make_ready(struct processes *p, struct processes_record *process,
 		!remote_read(process->pid, place->interp_head, &interpreter, sizeof(interpreter)) && !interpreter;
 }
 
-bool processes_reject_unwanted(struct processes *p, struct processes_record *process)
+/* Returns whether the name filters let the process pass. */
+static bool passes_names(const struct processes *p, const struct processes_record *process)
 {
 	const struct discovery_filter *names = p->options.names;
 	struct container container;
 	int err = -ENOENT;
 
 	if (!names)
-		return false;
+		return true;
 	if (names->not_containers.count)
 		err = discovery_ask_container_of(process->pid, &container);
 	if (err && err != -ENOENT && err != -ESRCH)
 		log_warn("process %d (%.16s) is left out: whether it is in a container that was excluded is not known: "
 			 "%s",
 			 process->pid, process->comm, helper_describe_error(err));
-	else if (discovery_filter_passes_names(names, process->pid, process->comm, err ? NULL : &container))
+	else
+		return discovery_filter_passes_names(names, process->pid, process->comm, err ? NULL : &container);
+	return false;
+}
+
+bool processes_reject_unwanted(struct processes *p, struct processes_record *process)
+{
+	const bool passes = passes_names(p, process);
+
+	if (passes && processes_is_chosen(p, process))
 		return false;
+	process->unchosen = passes;
+	if (passes && process->service_unread)
+		log_warn("process %d (%.16s) is left out: its environment, which may name its service, cannot be read",
+			 process->pid, process->comm);
 	processes_stop_looking(p, process);
 	process->state = PROCESSES_UNWANTED;
 	processes_publish_state(p, process, PYBPF_PROC_UNWANTED, NULL);

@@ -28,7 +28,7 @@ static struct kernel *new_kernel(struct session *s)
 	struct kernel_options kernel = {
 		.all = options->all,
 		.follow = options->follow,
-		.hold = options->names != NULL,
+		.hold = options->names || (options->chosen && options->chosen->count),
 		.threads = options->threads,
 		.kernel_stacks = options->kernel_stacks,
 		.native = options->native != SESSION_NATIVE_NONE,
@@ -69,6 +69,7 @@ static struct processes *new_processes(const struct session *s)
 		.containers = s->options.containers,
 		.parents = s->options.parents,
 		.services = s->options.services,
+		.chosen = s->options.chosen,
 	};
 
 	return processes_new(&options, s->kernel, s->pysym);

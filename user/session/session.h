@@ -100,6 +100,7 @@ struct session_options {
 	bool containers; /* record the container of each process */
 	bool parents;    /* record who started each process */
 	const struct discovery_service_rules *services; /* with containers: record their services; NULL: none */
+	const struct discovery_service_choice *chosen;  /* with services: those that are sampled; NULL: all */
 	bool sources;                                   /* keep the source text of the files that samples are in most */
 	bool measure_kernel;                            /* have the kernel measure its programs' time */
 	bool full_filenames;
