@@ -128,6 +128,12 @@ int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *ent
 	return 0;
 }
 
+bool kernel_owns_proc_id(const struct kernel *k, uint64_t proc_id)
+{
+	(void)k;
+	return !machine.life_of_another_run || proc_id != machine.life_of_another_run;
+}
+
 int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const struct pybpf_proc *entry, void *arg),
 			   void *arg)
 {

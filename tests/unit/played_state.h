@@ -132,7 +132,8 @@ static struct machine {
 	double busy_until;
 	bool answered;
 	struct helper_subject subject, discarded;
-	void (*while_looking)(void); /* something happens while the helper looks; once */
+	uint64_t life_of_another_run; /* 0: this run is alone */
+	void (*while_looking)(void);  /* something happens while the helper looks; once */
 	bool no_answer;
 	size_t looks, validations;
 	const char *unwanted; /* processes of this name are not wanted */

@@ -122,7 +122,7 @@ int agent_change(struct agent *a, const struct agent_options *options)
 int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
 	struct session_run run = {
-		.session = session,
+		.sessions = {session},
 		.goes_on = goes_on,
 		.goes_on_arg = goes_on_arg,
 		.on_interval = on_tick,

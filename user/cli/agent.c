@@ -57,7 +57,7 @@ static int run(struct cli_agent_options *o, struct agent *agent)
 	priority_raise();
 	if (session && !session_follow(session, pids->items, pids->count) && !session_attach(session) &&
 	    !cli_drop_rights(&rights)) {
-		groups.session = session;
+		groups.sessions[0] = session;
 		if (!agent_run(agent, session, o->filter.group_count ? groups_go_on : NULL, &groups))
 			code = CLI_OK;
 	}

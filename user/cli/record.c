@@ -191,7 +191,7 @@ static int record_targets(struct record *r)
 		run.goes_on = groups_go_on;
 		run.goes_on_arg = &groups;
 	}
-	groups.session = run.session = session;
+	groups.sessions[0] = run.sessions[0] = session;
 	run.progress = !r->options.quiet && isatty(STDERR_FILENO);
 	end = session_run(&run);
 	session_detach(session);
@@ -241,7 +241,7 @@ static int record_command(struct record *r, const sigset_t *mask)
 	code = session_command_release(&command, r->options.command[0]);
 	if (code)
 		goto done;
-	run.session = session;
+	run.sessions[0] = session;
 	end = session_run(&run);
 	session_detach(session);
 	priority_restore();

@@ -407,7 +407,7 @@ static int watch(struct top_command *top)
 		run.goes_on = groups_go_on;
 		run.goes_on_arg = &groups;
 	}
-	groups.session = run.session = session;
+	groups.sessions[0] = run.sessions[0] = session;
 	if (top->screen) {
 		if (top->by == BY_EXPRESSION)
 			top_screen_choose_table(top->screen, TOP_EXPRESSIONS);

@@ -57,6 +57,7 @@ struct kernel_options {
 	size_t nr_events;
 	bool held;                     /* with a memory event: send where memory is touched, given back and moved */
 	const char *disabled_features; /* names of features not to be used although this kernel has them, or NULL */
+	uint32_t run;                  /* of the runs beside each other in this process: from 0 on, each its own */
 };
 
 /* Probes the kernel's features. Returns NULL after reporting what failed. */

@@ -19,6 +19,7 @@
 #include "kernel/min_btf.h"
 #include "kernel/native.h"
 #include "kernel/prepare.h"
+#include "kernel/procs.h"
 #include "kernel/waits.h"
 #include "cpython/opcodes.h"
 
@@ -400,6 +401,7 @@ static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts
 	err = err ?: fill_sets(k);
 	err = err ?: fill_chain(k);
 	err = err ?: fill_bounces(k);
+	err = err ?: k->options.run ? kernel_begin_proc_ids(k) : 0;
 	err = err ?: fill_filter(k->skel->maps.users, &k->options.users);
 	err = err ?: fill_filter(k->skel->maps.cgroups, &k->options.cgroups);
 	/* The first one before any program runs, which it would wait for. */

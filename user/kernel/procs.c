@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/internal.h"
@@ -45,6 +46,34 @@ int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry)
 {
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.procs), &pid, entry, BPF_EXIST);
+}
+
+/*
+ * The numbers of programs are counted by the kernel, by CPU and program (bpf/process.bpf.h). Each run begins at another
+ * count, so that no two runs of this process have a number in common: a helper's answers tell by it whose they are.
+ */
+#define RUN_SHIFT 40
+
+int kernel_begin_proc_ids(struct kernel *k)
+{
+	const int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(k->skel->maps.proc_ids);
+	uint64_t *counts = cpus > 0 ? calloc((size_t)cpus, sizeof(*counts)) : NULL;
+	int err = counts ? 0 : -ENOMEM;
+
+	for (int i = 0; i < cpus && counts; i++)
+		counts[i] = (uint64_t)k->options.run << RUN_SHIFT;
+	for (uint32_t row = 0; row < bpf_map__max_entries(k->skel->maps.proc_ids) && !err; row++)
+		err = bpf_map_update_elem(fd, &row, counts, BPF_ANY);
+	k->skel->bss->found_ids = (uint64_t)k->options.run << RUN_SHIFT;
+	free(counts);
+	return err;
+}
+
+bool kernel_owns_proc_id(const struct kernel *k, uint64_t proc_id)
+{
+	const uint64_t places = bpf_map__max_entries(k->skel->maps.proc_ids) * (uint64_t)k->skel->rodata->cfg_cpus + 1;
+
+	return proc_id / places >> RUN_SHIFT == k->options.run;
 }
 
 int kernel_put_file(struct kernel *k, const struct pybpf_file_key *key, const struct pybpf_file *file)

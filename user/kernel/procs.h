@@ -3,6 +3,7 @@
 #ifndef KERNEL_PROCS_H
 #define KERNEL_PROCS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,6 +24,12 @@ int kernel_visit_processes(const struct kernel *k, int (*visit)(pid_t pid, const
 			   void *arg);
 /* Replaces the kernel's entry. Returns as kernel_get_process does. */
 int kernel_put_process(struct kernel *k, pid_t pid, const struct pybpf_proc *entry);
+
+/* Has the kernel count the numbers of programs (proc_id) from where those of no other run are. Returns 0 or negative
+ * errno. */
+int kernel_begin_proc_ids(struct kernel *k);
+/* Returns whether a number is one that the kernel gives programs in this run. */
+bool kernel_owns_proc_id(const struct kernel *k, uint64_t proc_id);
 
 /* Tells the kernel what each process of the program is from its exec on. Returns 0 or negative errno. */
 int kernel_put_file(struct kernel *k, const struct pybpf_file_key *key, const struct pybpf_file *file);

@@ -45,13 +45,16 @@ uid_t processes_get_user(struct processes_record *process)
 	return process->user;
 }
 
-/* Returns the process that the helper's answer is about, if that answer is still needed; else discards the answer. */
+/*
+ * Returns the process that the helper's answer is about, if that answer is still needed; else discards the answer. That
+ * of a run beside this one stays for it.
+ */
 static struct processes_record *find_answered(const struct processes *p)
 {
 	struct helper_subject subject;
 	struct processes_record *process;
 
-	while (helper_has_answer(&subject)) {
+	while (helper_has_answer(&subject) && kernel_owns_proc_id(p->kernel, subject.life)) {
 		process = processes_find_record(p, subject.life);
 		if (process && process->next_look > 0 && (!process->nr_runtimes || process->look_further))
 			return process;

@@ -22,16 +22,26 @@
 /* Time that a container has to start again: docker and podman take some 1 s. */
 #define RESTART_S 10.0
 
+/* Returns 0, or negative errno of the last session that could not sample it. */
+static int include(const struct session_groups *g, const struct cgroup *group)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < SESSION_RUN_MAX && g->sessions[i]; i++)
+		err = kernel_include_cgroup(g->sessions[i]->kernel, group->id) ?: err;
+	return err;
+}
+
 static void look(struct session_groups *g, double now)
 {
 	size_t before = g->filter->group_count;
 	double took;
 
 	if (discovery_filter_look_again(g->filter, PATIENCE_S))
-		g->session->error = -ENOMEM;
+		g->sessions[0]->error = -ENOMEM;
 	for (size_t i = before; i < g->filter->group_count; i++) {
 		const struct cgroup *group = &g->filter->groups[i];
-		int err = kernel_include_cgroup(g->session->kernel, group->id);
+		int err = include(g, group);
 
 		if (err)
 			log_warn("cgroup %s of a container that has started cannot be sampled: %s", group->path,
@@ -45,7 +55,7 @@ static void look(struct session_groups *g, double now)
 
 bool session_groups_go_on(struct session_groups *g)
 {
-	uint64_t made = kernel_count_made_cgroups(g->session->kernel);
+	uint64_t made = kernel_count_made_cgroups(g->sessions[0]->kernel);
 	double now = clock_s(CLOCK_MONOTONIC);
 	bool alive;
 

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "discovery/filter.h"
-#include "session/session.h"
+#include "session/run.h"
 
 struct session_groups {
-	struct session *session;
-	struct discovery_filter *filter; /* its groups are added to */
+	struct session *sessions[SESSION_RUN_MAX]; /* as of struct session_run */
+	struct discovery_filter *filter;           /* its groups are added to */
 	bool quiet;
 	uint64_t made;       /* cgroups that were made up to the last call */
 	double made_s;       /* CLOCK_MONOTONIC seconds of the last one */

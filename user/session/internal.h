@@ -51,6 +51,7 @@ struct session {
 	uint64_t epoch_end_ns;         /* of the last epoch, CLOCK_MONOTONIC; 0: none has ended */
 	struct session_machine machine_begin, machine_end;
 	uint64_t map_bytes;                    /* memory of all maps */
+	uint64_t other_map_bytes;              /* of the sessions beside this one */
 	bool memory_full;                      /* no new stacks are taken */
 	bool times_full;                       /* no further times of samples are taken */
 	uint32_t consumed;                     /* bytes of events in this session_consume */

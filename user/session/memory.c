@@ -58,7 +58,7 @@ void session_keep_memory(struct session *s, double now)
 	s->next_memory_look = now + MEMORY_LOOK_S;
 	if (procfs_rss(getpid(), &kib))
 		return;
-	used = kib * 1024 + s->map_bytes;
+	used = kib * 1024 + s->map_bytes + s->other_map_bytes;
 	if (s->options.times && used >= s->options.max_memory - s->options.max_memory / TIMES_RESERVE)
 		stop_times(s);
 	if (used < s->options.max_memory)

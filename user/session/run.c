@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "rights/priority.h"
+#include "session/measure.h"
 
 #define PROGRESS_S 0.5
 /* Interval between looks at the ring buffer, which wakes the loop earlier when many records are waiting. */
@@ -44,7 +45,7 @@ static void show_progress(struct loop *l, double now)
 {
 	uint64_t samples, stacks;
 
-	session_progress(l->run->session, &samples, &stacks);
+	session_progress(l->run->sessions[0], &samples, &stacks);
 	fprintf(stderr, "\r\033[K%.1f s  %llu sample%s  %llu stack%s ", now - l->begin, (unsigned long long)samples,
 		samples == 1 ? "" : "s", (unsigned long long)stacks, stacks == 1 ? "" : "s");
 	fflush(stderr);
@@ -118,7 +119,7 @@ static bool target_gone(struct loop *l, double now)
 {
 	if (l->run->command)
 		return session_command_reap(l->run->command, 0);
-	if (session_all_ended(l->run->session))
+	if (session_all_ended(l->run->sessions[0]))
 		return true;
 	if (!l->run->goes_on || now < l->next_ask)
 		return false;
@@ -138,22 +139,53 @@ static int end_interval(struct loop *l, double now)
 	return l->run->on_interval(l->run->watcher);
 }
 
+/* Handles the records of each session. Returns 0, 1 when more are waiting, or negative errno. */
+static int consume(const struct session_run *run)
+{
+	int more = 0;
+
+	for (size_t i = 0; i < SESSION_RUN_MAX && run->sessions[i]; i++) {
+		int left = session_consume(run->sessions[i]);
+
+		if (left < 0)
+			return left;
+		more |= left;
+	}
+	return more;
+}
+
+/* Does what is due in each session. Returns 0 or negative errno. */
+static int do_due_work(struct loop *l, double now)
+{
+	const bool jitter = now >= l->next_jitter;
+
+	l->next_jitter = jitter ? SESSION_NEVER_S : l->next_jitter;
+	l->next_periodic_work = SESSION_NEVER_S;
+	for (size_t i = 0; i < SESSION_RUN_MAX && l->run->sessions[i]; i++) {
+		double next;
+
+		if (jitter)
+			l->next_jitter = min(l->next_jitter, now + session_jitter(l->run->sessions[i]));
+		next = session_do_periodic_work(l->run->sessions[i]);
+		if (next < 0)
+			return (int)next;
+		l->next_periodic_work = min(l->next_periodic_work, next);
+	}
+	return 0;
+}
+
 /* One turn of the loop: handles records, events and due work. Returns true when the run has ended; *end says how. */
 static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum session_end *end)
 {
-	struct session *s = l->run->session;
 	double now = clock_s(CLOCK_MONOTONIC);
-	int left = session_consume(s);
+	int left = consume(l->run);
 
 	priority_check();
 	*end = SESSION_END_ERROR;
 	if (left < 0)
 		return true;
 	*more = left;
-	if (now >= l->next_jitter)
-		l->next_jitter = now + session_jitter(s);
-	l->next_periodic_work = session_do_periodic_work(s);
-	if (l->next_periodic_work < 0)
+	if (do_due_work(l, now))
 		return true;
 	if (end_interval(l, now) < 0)
 		return true;
@@ -172,12 +204,28 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 	return false;
 }
 
+/* What is polled: the sessions, signals and input. */
+#define FDS (SESSION_RUN_MAX * SESSION_FDS + 2)
+
+/* Fills in what is polled of the sessions. */
+static void watch_sessions(const struct session_run *run, struct pollfd *fds)
+{
+	for (size_t i = 0; i < SESSION_RUN_MAX; i++) {
+		int of_one[SESSION_FDS] = {-1, -1, -1};
+
+		if (run->sessions[i])
+			session_fds(run->sessions[i], of_one);
+		for (size_t k = 0; k < SESSION_FDS; k++)
+			*fds++ = (struct pollfd){.fd = of_one[k], .events = POLLIN};
+	}
+}
+
 enum session_end session_run(struct session_run *run)
 {
 	struct loop l = {.run = run, .begin = clock_s(CLOCK_MONOTONIC)};
 	enum session_end end = SESSION_END_ERROR;
-	struct pollfd fds[SESSION_FDS + 2];
-	int ring_fds[SESSION_FDS], signal_fd;
+	struct pollfd fds[FDS], *signals_fd = &fds[FDS - 2], *input = &fds[FDS - 1];
+	int signal_fd;
 	bool more = false;
 	sigset_t signals;
 
@@ -189,27 +237,26 @@ enum session_end session_run(struct session_run *run)
 		log_error("cannot wait for signals: %s", strerror(errno));
 		return end;
 	}
-	session_fds(run->session, ring_fds);
-	for (int i = 0; i < SESSION_FDS; i++)
-		fds[i] = (struct pollfd){.fd = ring_fds[i], .events = POLLIN};
-	fds[SESSION_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
-	fds[SESSION_FDS + 1] = (struct pollfd){.fd = run->on_input ? run->input_fd : -1, .events = POLLIN};
+	watch_sessions(run, fds);
+	*signals_fd = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+	*input = (struct pollfd){.fd = run->on_input ? run->input_fd : -1, .events = POLLIN};
 	l.next_interval = l.begin + run->interval_s;
 	if (run->duration_s > 0) {
 		l.deadline = l.begin + run->duration_s;
-		session_end_at(run->session, l.deadline);
+		for (size_t i = 0; i < SESSION_RUN_MAX && run->sessions[i]; i++)
+			session_end_at(run->sessions[i], l.deadline);
 	}
 	l.next_progress = l.begin + PROGRESS_S;
 	if (run->progress)
 		log_set_before_message(erase_progress);
 	while (1) {
-		int n = poll(fds, SESSION_FDS + 2, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
+		int n = poll(fds, FDS, more ? 0 : wait_ms(&l, clock_s(CLOCK_MONOTONIC)));
 
 		if (n < 0 && errno != EINTR) {
 			log_error("cannot wait for events: %s", strerror(errno));
 			break;
 		}
-		if (turn(&l, signal_fd, n > 0 && fds[SESSION_FDS + 1].revents, &more, &end))
+		if (turn(&l, signal_fd, n > 0 && input->revents, &more, &end))
 			break;
 	}
 	log_set_before_message(NULL);

@@ -49,6 +49,7 @@ static struct kernel *new_kernel(struct session *s)
 		.max_memory = options->max_memory,
 		.source = options->source,
 		.disabled_features = options->disabled_features,
+		.run = options->run,
 	};
 
 	session_measures_ask_kernel(s, &kernel);
@@ -261,6 +262,11 @@ bool session_uses_bpf_loop(const struct session *s)
 uint64_t session_get_map_bytes(const struct session *s)
 {
 	return s->map_bytes;
+}
+
+void session_add_map_bytes(struct session *s, uint64_t bytes)
+{
+	s->other_map_bytes += bytes;
 }
 
 size_t session_count_undecided(const struct session *s)

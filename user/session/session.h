@@ -108,6 +108,7 @@ struct session_options {
 	enum pysym_line_mode lines;
 	uint32_t max_stacks;
 	const char *disabled_features; /* names of features not to be used although this kernel has them, or NULL */
+	unsigned run;                  /* of the sessions beside each other in this process: from 0 on, each its own */
 	uint64_t start_ns;             /* CLOCK_MONOTONIC when pybpf was started */
 };
 
@@ -246,6 +247,8 @@ double session_get_epoch_end(const struct session *s);
 
 /* Returns the bytes of all maps in the kernel. */
 uint64_t session_get_map_bytes(const struct session *s);
+/* Has the memory limit count the bytes of further maps: those of the sessions beside this one. */
+void session_add_map_bytes(struct session *s, uint64_t bytes);
 
 /* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);

@@ -137,6 +137,20 @@ static void test_answered(void **state)
 	assert_int_equal(sampled_minor(FIRST), 11);
 }
 
+/* The answer is for a run beside this one, which does not know its process: it stays for that one. */
+static void test_an_answer_for_another_run(void **state)
+{
+	(void)state;
+	start_unseen(FIRST, &thin_python);
+	follow_all();
+	machine.life_of_another_run = 1000000;
+	machine.subject = (struct helper_subject){SECOND, machine.life_of_another_run};
+	machine.answered = true;
+	run_for(0.1);
+	assert_true(machine.answered);
+	assert_int_equal(machine.discarded.life, 0);
+}
+
 /* Nobody waits any more for the answer: it is thrown away, and no other process waits for it. */
 static void test_answered_too_late(void **state)
 {
@@ -539,6 +553,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_undecided_while_left_alone, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_refused_without_answer, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_an_answer_for_another_run, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_answered_too_late, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_left_alone, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_exec_while_looking, turn_on, turn_off),

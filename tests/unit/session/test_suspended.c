@@ -112,6 +112,13 @@ int kernel_get_process(const struct kernel *k, pid_t pid, struct pybpf_proc *ent
 	return 0;
 }
 
+bool kernel_owns_proc_id(const struct kernel *k, uint64_t proc_id)
+{
+	(void)k;
+	(void)proc_id;
+	return true;
+}
+
 const struct pybpf_layout *kernel_get_layout(const struct kernel *k, uint32_t index)
 {
 	static const struct pybpf_layout layout = {.minor = 12};
