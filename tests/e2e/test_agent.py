@@ -225,6 +225,9 @@ WRONG_FILES = [
     ("", "it is empty"),
     ("all: true\npid: 1", "--all and -p contradict each other"),
     ("epoch: 1s\nlisten: here", "line 2, column 9: --listen: cannot listen on here: write ADDRESS:PORT"),
+    ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu are not measured beside"),
+    ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
+    ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
     ("[" * 70000, "it is no file of at most 64 KiB"),
 ]
 

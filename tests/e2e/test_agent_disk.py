@@ -51,7 +51,7 @@ def after_some_epochs(ask, count):
 
 def add_up(now):
     """Some epochs were lost, and all are written or lost, but for the last one, which may be on its way."""
-    written, lost = now["pybpf_files_written_total"], now["pybpf_epochs_unwritten_total"]
+    written, lost = now['pybpf_files_written_total{mode="cpu"}'], now['pybpf_epochs_unwritten_total{mode="cpu"}']
     assert lost >= 1 and now["pybpf_epochs_total"] - 1 <= written + lost <= now["pybpf_epochs_total"]
 
 
@@ -67,7 +67,7 @@ def test_a_disk_that_does_not_answer(tmp_path):
             after_some_epochs(ask, 1)
             with frozen(disk):
                 meanwhile = after_some_epochs(ask, 3)
-            harness.wait_for(lambda: len(epochs(disk / "epochs")) > meanwhile["pybpf_files_written_total"] + 1)
+            harness.wait_for(lambda: len(epochs(disk / "epochs")) > meanwhile['pybpf_files_written_total{mode="cpu"}'] + 1)
             now = metrics(ask)
             process.terminate()
             err = process.communicate(timeout=harness.PATIENCE)[1]

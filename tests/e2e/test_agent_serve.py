@@ -69,7 +69,7 @@ def test_profiles_beside_epochs(tmp_path):
     assert 0 < taken[0] < taken[1] <= 499 * used * 1.2
     everything = as_json(folder)
     assert taken[1] < values(everything) == sum(values(as_json(folder / name)) for name in epochs(folder))
-    assert now["pybpf_samples_taken_total"] <= values(everything) and now["pybpf_epochs_total"] >= 1
+    assert now['pybpf_samples_taken_total{mode="cpu"}'] <= values(everything) and now["pybpf_epochs_total"] >= 1
     assert now['pybpf_http_requests_total{outcome="answered"}'] == 3
 
 
@@ -101,7 +101,7 @@ def test_the_end_comes_while_a_client_waits(tmp_path):
     with harness.target(harness.default_python(), "shares.py") as target, concurrent.futures.ThreadPoolExecutor(1) as clients:
         with served(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as (process, ask):
             asked = clients.submit(ask, "/debug/pprof/profile?seconds=100")
-            taken = metrics(ask)["pybpf_samples_taken_total"]
+            taken = metrics(ask)['pybpf_samples_taken_total{mode="cpu"}']
             # Two epochs: the first one may have begun before the client came.
             until = metrics(ask)["pybpf_epochs_total"] + 2
             harness.wait_for(lambda: metrics(ask)["pybpf_epochs_total"] >= until)

@@ -83,9 +83,9 @@ def test_a_process(shell):
 
 
 def test_nothing_of_another_command(shell):
-    """report has no --mode, and top no --kernel."""
+    """report has no --max-memory, and top no --kernel."""
     lines = until_typed(shell, "pybpf report --m", "--merge")
-    assert not any("--mode" in line for line in lines)
+    assert not any("--max-memory" in line for line in lines)
 
 
 def test_scripts_are_installed(installed):

@@ -26,6 +26,26 @@ static void choose_sinks(struct agent *a)
 	}
 }
 
+const char *agent_mode_name(enum session_mode mode)
+{
+	static const char *const names[] = {
+		[SESSION_CPU] = "cpu", [SESSION_WALL] = "wall", [SESSION_OFFCPU] = "offcpu", [SESSION_GIL] = "gil"};
+
+	return names[mode];
+}
+
+static void make_parts(struct agent *a)
+{
+	for (size_t i = 0; i < a->options.nr_modes; i++) {
+		a->parts[a->nr_parts++] = (struct agent_part){
+			.agent = a,
+			.mode = a->options.modes[i],
+			.name = agent_mode_name(a->options.modes[i]),
+			.metrics = &a->metrics.modes[i],
+		};
+	}
+}
+
 struct agent *agent_new(const struct agent_options *options, struct error *error)
 {
 	struct agent *a = calloc(1, sizeof(*a));
@@ -37,6 +57,7 @@ struct agent *agent_new(const struct agent_options *options, struct error *error
 	}
 	a->options = *options;
 	a->metrics.divisor = 1;
+	make_parts(a);
 	choose_sinks(a);
 	err = agent_notify_open(&a->notify, error);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
@@ -56,7 +77,8 @@ void agent_free(struct agent *a)
 			a->sinks[i]->close(a);
 	}
 	agent_notify_close(&a->notify);
-	profile_free(a->held);
+	for (size_t i = 0; i < a->nr_parts; i++)
+		profile_free(a->parts[i].held);
 	free(a);
 }
 
@@ -119,10 +141,20 @@ int agent_change(struct agent *a, const struct agent_options *options)
 	return err;
 }
 
-int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg)
+/* Has the memory limit of each session count the maps of the others. */
+static void share_memory(const struct agent *a)
+{
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		for (size_t k = 0; k < a->nr_parts; k++) {
+			if (k != i)
+				session_add_map_bytes(a->parts[i].session, session_get_map_bytes(a->parts[k].session));
+		}
+	}
+}
+
+int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
 	struct session_run run = {
-		.sessions = {session},
 		.goes_on = goes_on,
 		.goes_on_arg = goes_on_arg,
 		.on_interval = on_tick,
@@ -133,14 +165,17 @@ int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *ar
 	enum session_end end;
 	int err;
 
-	a->session = session;
+	for (size_t i = 0; i < a->nr_parts; i++)
+		run.sessions[i] = a->parts[i].session = sessions[i];
+	share_memory(a);
 	a->run = &run;
 	agent_begin_epochs(a);
 	agent_notify_tell(&a->notify, "READY=1");
 	end = session_run(&run);
 	a->run = NULL;
 	agent_notify_tell(&a->notify, "STOPPING=1");
-	session_detach(session);
+	for (size_t i = 0; i < a->nr_parts; i++)
+		session_detach(sessions[i]);
 	priority_restore();
 	err = agent_finish(a);
 	return end == SESSION_END_ERROR ? -EIO : err;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "push/profile.h"
 #include "serve/serve.h"
-#include "session/session.h"
+#include "session/run.h"
 
 #define AGENT_EPOCH_DEFAULT_S   60
 #define AGENT_EPOCH_LEAST_S     1
@@ -20,6 +20,10 @@
 #define AGENT_DIR_DEFAULT       "/var/lib/pybpf"
 #define AGENT_KEEP_DEFAULT_S    (7 * 86400.0)
 #define AGENT_KEEP_SIZE_DEFAULT ((uint64_t)2 << 30)
+
+/* What is measured at the same time, each by a session of its own: one of waits of all kinds, since it has the others.
+ */
+#define AGENT_MODES_MAX SESSION_RUN_MAX
 
 /* Receivers are numbered by enum push_protocol. */
 #define AGENT_RECEIVERS  3
@@ -42,10 +46,12 @@ struct agent_options {
 	uint64_t keep_size; /* bytes of all of them */
 	struct agent_push_options push;
 	struct serve_options serve; /* listen: NULL: nobody is served */
-	enum session_mode mode;     /* of the session */
-	double max_cpu;             /* share of a CPU that pybpf may take: beyond, the rate is lowered */
-	uint32_t max_stacks;        /* of the session */
-	unsigned freq;              /* likewise, Hz */
+	/* What the sessions measure. Several have a folder each below dir, and an equal share of keep_size. */
+	enum session_mode modes[AGENT_MODES_MAX];
+	size_t nr_modes;
+	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
+	uint32_t max_stacks; /* of each session */
+	unsigned freq;       /* likewise, Hz */
 	/* Called at SIGHUP, to call agent_change(); NULL: it ends the run. */
 	void (*on_hangup)(void *arg);
 	void *on_hangup_arg;
@@ -54,21 +60,24 @@ struct agent_options {
 /* What the agent has done so far, and what it costs. */
 struct agent_metrics {
 	uint64_t epochs, late_epochs; /* late: more than 5 % longer than planned */
-	uint64_t asked, taken, lost;  /* samples, as of struct session_account */
-	uint64_t lost_time_ns;        /* of waits, and threads: there was no room for them */
-	uint64_t lost_threads;
-	double cpu_s;                  /* of pybpf and its helpers; sinks have their own */
-	unsigned divisor;              /* of the rate: more than 1 when it was lowered */
-	double epoch_cpu_s, epoch_s;   /* of the last epoch: that CPU time, and its length */
-	uint64_t rss_bytes, map_bytes; /* memory of pybpf, and of its maps in the kernel */
-	uint64_t unwritten;            /* epochs that are not in the folder: their samples are lost there */
-	struct archive_keeper_counts files;
+	double cpu_s;                 /* of pybpf and its helpers; sinks have their own */
+	unsigned divisor;             /* of the rate: more than 1 when it was lowered */
+	double epoch_cpu_s, epoch_s;  /* of the last epoch: that CPU time, and its length */
+	uint64_t rss_bytes;           /* memory of pybpf */
+	struct agent_mode_metrics {
+		uint64_t asked, taken, lost; /* samples, as of struct session_account */
+		uint64_t lost_time_ns;       /* of waits, and threads: there was no room for them */
+		uint64_t lost_threads;
+		uint64_t map_bytes; /* memory of the session's maps in the kernel */
+		uint64_t unwritten; /* epochs that are not in the folder: their samples are lost there */
+		uint64_t unsent;    /* epochs that were not sent, as this host was not chosen on their day */
+		struct archive_keeper_counts files;
+	} modes[AGENT_MODES_MAX]; /* as of struct agent_options */
 	struct agent_push_metrics {
 		struct push_counts counts; /* of requests, dropped ones by cause */
 		uint64_t unmade;           /* values of samples for which no request could be made */
 	} push[AGENT_RECEIVERS];
-	uint64_t unsent; /* epochs that were not sent, as this host was not chosen on their day */
-	bool sends;      /* the host is chosen for the day of the last epoch */
+	bool sends; /* the host is chosen for the day of the last epoch */
 	struct serve_counts serve;
 };
 
@@ -80,11 +89,15 @@ struct agent *agent_new(const struct agent_options *options, struct error *error
 void agent_free(struct agent *a);
 
 /*
- * Hands on an epoch after the other of an attached, rolling session, until a signal ends the run, or its processes have
- * ended (goes_on: as of struct session_run). Detaches and collects the session; the last epoch is handed on, too.
- * Returns 0, or negative errno after reporting what failed.
+ * Hands on an epoch after the other of attached, rolling sessions, one for each mode of the options, until a signal
+ * ends the run, or their processes have ended (goes_on: as of struct session_run). Their epochs begin and end together.
+ * Detaches and collects the sessions; the last epoch is handed on, too. Returns 0, or negative errno after reporting
+ * what failed.
  */
-int agent_run(struct agent *a, struct session *session, bool (*goes_on)(void *arg), void *goes_on_arg);
+int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(void *arg), void *goes_on_arg);
+
+/* Returns what a mode is called: in options, folders and metrics. */
+const char *agent_mode_name(enum session_mode mode);
 
 /*
  * Takes over the lengths of epochs, the limits of the files and max_cpu, and ends the epoch that goes on when it is

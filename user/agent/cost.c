@@ -33,7 +33,8 @@ static void set_divisor(struct agent *a, unsigned divisor, double share)
 	a->least = divisor < a->least ? divisor : a->least;
 	a->most = divisor > a->most ? divisor : a->most;
 	a->cheap_epochs = 0;
-	session_divide_rate(a->session, divisor);
+	for (size_t i = 0; i < a->nr_parts; i++)
+		session_divide_rate(a->parts[i].session, divisor);
 }
 
 /*
@@ -66,7 +67,7 @@ int agent_limit_cost(struct agent *a)
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
 	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))
 		return 0;
-	if (agent_take_samples(a, false))
+	if (agent_take_all(a))
 		return -1;
 	lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
 	return 0;

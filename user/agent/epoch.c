@@ -40,52 +40,76 @@ static void begin_epoch(struct agent *a, double now)
 	double share = a->options.fixed_epochs ? 0 : LENGTH_SHARE * random_share();
 
 	a->begin = now;
-	/* Handing on the previous epoch has taken some time since `now`. */
-	a->begin_ns = clock_ns(CLOCK_REALTIME) - (uint64_t)((clock_s(CLOCK_MONOTONIC) - now) * 1e9);
 	a->end = now + a->options.epoch_s * (1 + share);
 	a->cpu_begin_s = agent_cpu_s();
 	a->least = a->most = a->metrics.divisor;
 }
 
+static void begin_part(struct agent_part *part, double now)
+{
+	part->begin = now;
+	/* Handing on the previous epoch has taken some time since `now`. */
+	part->begin_ns = clock_ns(CLOCK_REALTIME) - (uint64_t)((clock_s(CLOCK_MONOTONIC) - now) * 1e9);
+}
+
 void agent_begin_epochs(struct agent *a)
 {
-	begin_epoch(a, clock_s(CLOCK_MONOTONIC));
+	const double now = clock_s(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < a->nr_parts; i++)
+		begin_part(&a->parts[i], now);
+	begin_epoch(a, now);
 }
 
 static int keep(const struct profile *profile, void *arg)
 {
 	const struct profile_edit edit = {.no_account = true};
-	struct agent *a = arg;
+	struct agent_part *part = arg;
 	struct error error;
 
-	a->held = a->held ?: profile_new();
-	if (!a->held)
+	part->held = part->held ?: profile_new();
+	if (!part->held)
 		return -ENOMEM;
-	return profile_edit_add(a->held, profile, &edit, &error) ?: agent_add_to_pulled(a, profile);
+	return profile_edit_add(part->held, profile, &edit, &error) ?: agent_add_to_pulled(part, profile);
 }
 
 /* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
-static bool is_half_full(const struct agent *a)
+static bool is_half_full(const struct agent_part *part)
 {
 	uint64_t samples, stacks;
 
-	session_progress(a->session, &samples, &stacks);
-	return stacks * 2 > a->options.max_stacks;
+	session_progress(part->session, &samples, &stacks);
+	return stacks * 2 > part->agent->options.max_stacks;
 }
 
-int agent_take_samples(struct agent *a, bool forget)
+int agent_take_samples(struct agent_part *part, bool forget)
 {
-	a->generation = forget ? 0 : a->generation;
+	part->generation = forget ? 0 : part->generation;
 	/* session_end_epoch() has reported its errors. */
-	return session_end_epoch(a->session, forget, keep, a) ? -EIO : 0;
+	return session_end_epoch(part->session, forget, keep, part) ? -EIO : 0;
+}
+
+int agent_take_all(struct agent *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->nr_parts && !err; i++)
+		err = agent_take_samples(&a->parts[i], false);
+	return err;
 }
 
 int agent_hold(struct agent *a)
 {
-	/* Memory is bounded: beyond that many stacks, samples are lost, and counted. */
-	if (!is_half_full(a) || (a->held && profile_stack_count(a->held) > HELD_STACKS_MAX))
-		return 0;
-	return agent_take_samples(a, true);
+	int err = 0;
+
+	for (size_t i = 0; i < a->nr_parts && !err; i++) {
+		struct agent_part *part = &a->parts[i];
+
+		/* Memory is bounded: beyond that many stacks, samples are lost, and counted. */
+		if (is_half_full(part) && (!part->held || profile_stack_count(part->held) <= HELD_STACKS_MAX))
+			err = agent_take_samples(part, true);
+	}
+	return err;
 }
 
 struct session_account agent_account_since(const struct session_account *now, const struct session_account *before)
@@ -106,10 +130,12 @@ struct session_account agent_account_since(const struct session_account *now, co
 	return since;
 }
 
-int agent_describe(struct agent *a, const struct session_account *account, uint64_t begin_ns, struct profile *profile)
+int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
+		   struct profile *profile)
 {
+	const struct agent *a = part->agent;
 	char start[24], weight[32];
-	int err = session_describe_epochs(a->session, account, profile);
+	int err = session_describe_epochs(part->session, account, profile);
 
 	snprintf(start, sizeof(start), "%" PRIu64, begin_ns);
 	err = err ?: profile_set_fact(profile, PROFILE_FACT_START, start);
@@ -122,19 +148,28 @@ int agent_describe(struct agent *a, const struct session_account *account, uint6
 	return profile_set_fact(profile, PROFILE_FACT_WEIGHT, weight);
 }
 
-static void tell_epoch(const struct agent *a, const struct session_account *account)
+static void tell_epoch(const struct agent *a, uint64_t begin_ns, const struct agent_mode_metrics *before)
 {
-	time_t begin = (time_t)(a->begin_ns / 1000000000);
+	time_t begin = (time_t)(begin_ns / 1000000000);
 	const struct agent_metrics *m = &a->metrics;
-	char text[32] = "";
+	char text[32] = "", samples[AGENT_MODES_MAX * 80] = "";
+	uint64_t bytes = m->rss_bytes;
+	size_t size = 0;
 	struct tm tm;
 
 	if (gmtime_r(&begin, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	log_info("epoch of %s, %.1f s: %" PRIu64 " samples taken, %" PRIu64
-		 " lost; pybpf took %.2f %% of a CPU and %.1f MiB",
-		 text, m->epoch_s, account->taken, account->lost, 100 * m->epoch_cpu_s / m->epoch_s,
-		 (double)(m->rss_bytes + m->map_bytes) / (1 << 20));
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		const struct agent_mode_metrics *now = a->parts[i].metrics;
+
+		bytes += now->map_bytes;
+		size += (size_t)snprintf(
+			samples + size, sizeof(samples) - size, "%s%" PRIu64 " samples taken, %" PRIu64 " lost%s%s",
+			i ? "; " : "", now->taken - before[i].taken, now->lost - before[i].lost,
+			a->nr_parts > 1 ? " with --mode=" : "", a->nr_parts > 1 ? a->parts[i].name : "");
+	}
+	log_info("epoch of %s, %.1f s: %s; pybpf took %.2f %% of a CPU and %.1f MiB", text, m->epoch_s, samples,
+		 100 * m->epoch_cpu_s / m->epoch_s, (double)bytes / (1 << 20));
 }
 
 /* Says what of the time of threads an epoch lacks. */
@@ -146,22 +181,29 @@ static void tell_lost_time(const struct session_account *account)
 			 (double)account->lost_time_ns / 1e9, account->lost_threads);
 }
 
-static void measure_cost(struct agent *a, const struct session_account *account)
+/* Adds what became of the samples of an epoch. */
+static void count_samples(struct agent_part *part, const struct session_account *account)
+{
+	struct agent_mode_metrics *m = part->metrics;
+
+	m->asked += account->counters[PYBPF_COUNT_ASKED];
+	m->taken += account->taken;
+	m->lost += account->lost;
+	m->lost_time_ns += account->lost_time_ns;
+	m->lost_threads += account->lost_threads;
+	m->map_bytes = session_get_map_bytes(part->session);
+}
+
+static void measure_cost(struct agent *a)
 {
 	struct agent_metrics *m = &a->metrics;
 	uint64_t kib = 0;
 
 	procfs_rss(getpid(), &kib);
 	m->epochs++;
-	m->asked += account->counters[PYBPF_COUNT_ASKED];
-	m->taken += account->taken;
-	m->lost += account->lost;
-	m->lost_time_ns += account->lost_time_ns;
-	m->lost_threads += account->lost_threads;
 	m->cpu_s = agent_cpu_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
 	m->rss_bytes = kib * 1024;
-	m->map_bytes = session_get_map_bytes(a->session);
 }
 
 /* One that fails keeps the epoch from no other. Returns 0, or the first one's negative errno. */
@@ -177,75 +219,117 @@ static int give_to_sinks(struct agent *a, const struct agent_epoch *epoch)
 	return err;
 }
 
-/* Hands the epoch on that ended at a time. account: of the session, up to now. */
-static int hand_on(struct agent *a, double end, const struct session_account *account)
+/* Hands on the part's epoch that has ended. */
+static int hand_on_part(struct agent_part *part)
 {
-	struct session_account of_epoch = agent_account_since(account, &a->account);
-	struct agent_epoch epoch = {.begin_ns = a->begin_ns, .length_ns = (uint64_t)((end - a->begin) * 1e9)};
-	struct profile *profile = a->held ?: profile_new();
+	struct session_account of_epoch = agent_account_since(&part->end_account, &part->account);
+	struct agent_epoch epoch = {
+		.part = part, .begin_ns = part->begin_ns, .length_ns = (uint64_t)((part->end - part->begin) * 1e9)};
+	struct profile *profile = part->held ?: profile_new();
 	int err = profile ? 0 : -ENOMEM;
 
-	a->held = NULL;
-	a->account = *account;
-	of_epoch.duration_s = a->metrics.epoch_s = end - a->begin;
-	err = err ?: agent_describe(a, &of_epoch, a->begin_ns, profile);
+	part->held = NULL;
+	part->account = part->end_account;
+	of_epoch.duration_s = part->end - part->begin;
+	err = err ?: agent_describe(part, &of_epoch, part->begin_ns, profile);
 	epoch.profile = profile;
 	if (err)
 		log_error("cannot finish an epoch: %s", strerror(-err));
 	else
-		err = give_to_sinks(a, &epoch);
+		err = give_to_sinks(part->agent, &epoch);
 	profile_free(profile);
-	measure_cost(a, &of_epoch);
-	tell_epoch(a, &of_epoch);
+	count_samples(part, &of_epoch);
 	tell_lost_time(&of_epoch);
+	return err;
+}
+
+/* Hands on the epoch of each part, also when that of another part is lost. */
+static int hand_on(struct agent *a)
+{
+	struct agent_mode_metrics before[AGENT_MODES_MAX];
+	const uint64_t begin_ns = a->parts[0].begin_ns;
+	int err = 0;
+
+	memcpy(before, a->metrics.modes, sizeof(before));
+	a->metrics.epoch_s = a->parts[0].end - a->parts[0].begin;
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		int failed = a->parts[i].is_lost ? 0 : hand_on_part(&a->parts[i]);
+
+		err = err ?: failed;
+	}
+	measure_cost(a);
+	tell_epoch(a, begin_ns, before);
+	return err;
+}
+
+/* Ends the epoch of a part: its samples and its account are complete then. */
+static int end_part(struct agent_part *part)
+{
+	int err = session_count_samples(part->session, &part->end_account);
+
+	part->generation++;
+	if (err)
+		log_error("cannot read the counters of the kernel: %s", strerror(-err));
+	err = err ?: agent_take_samples(part, is_half_full(part) || part->generation >= GENERATION_EPOCHS);
+	part->end = session_get_epoch_end(part->session);
+	session_count_states(part->session, &part->end_account);
 	return err;
 }
 
 int agent_end_epoch(struct agent *a)
 {
-	double end = clock_s(CLOCK_MONOTONIC);
-	struct session_account account;
-	int err;
+	const double end = clock_s(CLOCK_MONOTONIC);
+	int err = 0;
 
 	if (end - a->begin > (a->end - a->begin) * (1 + LATE_SHARE)) {
 		a->metrics.late_epochs++;
 		log_warn("an epoch took %.1f s in place of %.1f s: the machine was busy, or asleep", end - a->begin,
 			 a->end - a->begin);
 	}
-	a->generation++;
-	err = session_count_samples(a->session, &account);
-	if (err)
-		log_error("cannot read the counters of the kernel: %s", strerror(-err));
-	err = err ?: agent_take_samples(a, is_half_full(a) || a->generation >= GENERATION_EPOCHS);
-	end = session_get_epoch_end(a->session);
-	session_count_states(a->session, &account);
-	err = err ?: hand_on(a, end, &account);
+	/* All end before one is handed on, which takes some time. */
+	for (size_t i = 0; i < a->nr_parts && !err; i++)
+		err = end_part(&a->parts[i]);
+	err = err ?: hand_on(a);
 	if (err)
 		return err;
 	agent_adapt_rate(a);
-	begin_epoch(a, end);
+	for (size_t i = 0; i < a->nr_parts; i++)
+		begin_part(&a->parts[i], a->parts[i].end);
+	begin_epoch(a, a->parts[0].end);
 	return 0;
+}
+
+/* Ends the last epoch of a part. */
+static int finish_part(struct agent_part *part)
+{
+	const struct profile *profile;
+	struct profile_measure measure;
+	int err;
+
+	part->end = session_get_epoch_end(part->session);
+	err = session_collect(part->session, &profile, &part->end_account);
+	if (err)
+		return err;
+	/* The measure of this last profile is complete, and that of what was taken before was not. */
+	measure = profile_get_measure(profile);
+	err = part->held ? profile_set_measure(part->held, &measure) : 0;
+	err = err ?: keep(profile, part);
+	if (err)
+		log_error("cannot finish the last epoch: %s", strerror(-err));
+	return err;
 }
 
 int agent_finish(struct agent *a)
 {
-	const double end = session_get_epoch_end(a->session);
-	const struct profile *profile;
-	struct session_account account;
-	struct profile_measure measure;
-	int err = session_collect(a->session, &profile, &account);
+	int err = 0, failed;
 
-	if (err)
-		return err;
-	/*
-	 * The measure of this last profile is complete, and that of what was taken before was not. Clients, which wait,
-	 * are told of the end.
-	 */
+	/* Clients, which wait, are told of the end. */
 	agent_drop_pulled(a);
-	measure = profile_get_measure(profile);
-	err = a->held ? profile_set_measure(a->held, &measure) : 0;
-	err = err ?: keep(profile, a);
-	if (err)
-		log_error("cannot finish the last epoch: %s", strerror(-err));
-	return err ?: hand_on(a, end, &account);
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		failed = finish_part(&a->parts[i]);
+		a->parts[i].is_lost = failed;
+		err = err ?: failed;
+	}
+	failed = hand_on(a);
+	return err ?: failed;
 }

@@ -10,9 +10,34 @@
 /* Most profiles that are made at a time for clients. */
 #define AGENT_PULLED_MAX 8
 
+/* One of the modes that are measured beside each other. Times: CLOCK_MONOTONIC seconds. */
+struct agent_part {
+	struct agent *agent;
+	enum session_mode mode;
+	const char *name; /* of the mode */
+	struct session *session;
+	struct agent_mode_metrics *metrics; /* of the agent's */
+
+	/* The epoch that goes on. */
+	double begin;
+	uint64_t begin_ns;              /* since 1970 */
+	struct profile *held;           /* its samples that were taken before its end; NULL: none */
+	struct session_account account; /* of the session when it began */
+	/* The epoch that has ended, until it is handed on: when, and the account of the session then. */
+	double end;
+	struct session_account end_account;
+	bool is_lost;        /* its last epoch, which was reported */
+	unsigned generation; /* epochs since the session's stacks and code objects began anew */
+
+	/* files.c */
+	struct archive_keeper keeper;
+	bool keeper_ended; /* which was reported */
+};
+
 struct agent {
 	struct agent_options options;
-	struct session *session;
+	struct agent_part parts[AGENT_MODES_MAX];
+	size_t nr_parts;
 	struct session_run *run;                     /* NULL: it has ended */
 	const struct agent_sink *sinks[AGENT_SINKS]; /* those that the options want */
 	size_t nr_sinks;
@@ -20,22 +45,15 @@ struct agent {
 	struct agent_notify notify;
 
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
-	double begin, end;              /* end: as it is planned */
-	uint64_t begin_ns;              /* since 1970 */
-	double cpu_begin_s;             /* agent_cpu_s() when it began */
-	unsigned least, most;           /* divisors of the rate in it */
-	struct profile *held;           /* its samples that were taken before its end; NULL: none */
-	struct session_account account; /* of the session when it began */
-	unsigned cheap_epochs;          /* in a row: epochs that would allow a higher rate */
-	double lowered_at; /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
-	double saved;      /* share of a CPU that the last lowering saved; valid if saved_known */
+	double begin, end;     /* end: as it is planned */
+	double cpu_begin_s;    /* agent_cpu_s() when it began */
+	unsigned least, most;  /* divisors of the rate in it */
+	unsigned cheap_epochs; /* in a row: epochs that would allow a higher rate */
+	double lowered_at;     /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
+	double saved;          /* share of a CPU that the last lowering saved; valid if saved_known */
 	bool saved_known;
-	unsigned generation; /* epochs since the session's stacks and code objects began anew */
 
-	/* What sinks keep: files.c. */
-	struct archive_keeper keeper;
-	bool keeper_ended; /* which was reported */
-	/* push.c */
+	/* What sinks keep: push.c. */
 	struct agent_receiver {
 		struct push *push;       /* NULL: no such receiver is wanted */
 		struct push_counts told; /* the counts that were reported last */
@@ -48,6 +66,7 @@ struct agent {
 	double requests_allowed, requests_allowed_at; /* at: CLOCK_MONOTONIC seconds */
 	struct agent_pulled {
 		uint64_t id;                    /* of the request */
+		struct agent_part *part;        /* which it wants */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */
 		uint64_t begin_ns;              /* since 1970 */
 		struct profile *profile;        /* of the samples since */
@@ -60,24 +79,32 @@ struct agent {
 
 /* Begins the first epoch. */
 void agent_begin_epochs(struct agent *a);
-/* Takes the samples of the epoch from the kernel when its tables are half full. Returns 0, or negative errno after a
+/* Takes the samples of the epoch from the kernel where its tables are half full. Returns 0, or negative errno after a
  * report. */
 int agent_hold(struct agent *a);
 /* Ends the epoch, hands it to the sinks, and begins the next one. Returns as agent_hold(). */
 int agent_end_epoch(struct agent *a);
-/* Hands on the last epoch: the session is detached. Returns as agent_hold(). */
+/* Hands on the last epoch: the sessions are detached. Returns as agent_hold(). */
 int agent_finish(struct agent *a);
 
-/* Takes the samples so far into the profile of the epoch; forget: as of session_end_epoch(). Returns as agent_hold().
+/*
+ * Takes the samples so far into the profile of the part's epoch; forget: as of session_end_epoch(). Returns as
+ * agent_hold().
  */
-int agent_take_samples(struct agent *a, bool forget);
+int agent_take_samples(struct agent_part *part, bool forget);
+/* Likewise of all parts. */
+int agent_take_all(struct agent *a);
 /* Returns what became of samples between two accounts. */
 struct session_account agent_account_since(const struct session_account *now, const struct session_account *before);
 /* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
-int agent_describe(struct agent *a, const struct session_account *account, uint64_t begin_ns, struct profile *profile);
+int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
+		   struct profile *profile);
 
-/* serve.c: adds samples to the profiles that clients wait for. Returns 0 or negative errno. */
-int agent_add_to_pulled(struct agent *a, const struct profile *profile);
+/* files.c: makes a folder, with mode 0700, that has further ones. Returns 0, or negative errno with a sentence. */
+int agent_make_folder(const char *path, struct error *error);
+
+/* serve.c: adds samples of a part to the profiles that clients wait for. Returns 0 or negative errno. */
+int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
 /* Drops these profiles: nobody will be answered. */
 void agent_drop_pulled(struct agent *a);
 

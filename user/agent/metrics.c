@@ -7,7 +7,7 @@
 #include "push/push.h"
 #include "serve/metrics.h"
 
-#define ROWS_MAX 160
+#define ROWS_MAX 320
 
 struct rows {
 	struct serve_metric items[ROWS_MAX];
@@ -32,20 +32,35 @@ static void add_labelled(struct rows *rows, const char *name, double value, stru
 			  .name = name, .help = help, .type = SERVE_COUNTER, .labels = {label}, .value = value});
 }
 
-static void add_samples(struct rows *rows, const struct agent_metrics *m, const struct session_account *account)
+/* Adds a row for each mode that has such a number, which is an expression of its metrics m. */
+#define EACH_MODE_THAT(has, n, kind, number, text)                                                                     \
+	for (size_t i = 0; i < a->nr_parts; i++) {                                                                     \
+		const struct agent_mode_metrics *m = &all->modes[i];                                                   \
+		const enum session_mode mode = a->parts[i].mode;                                                       \
+                                                                                                                       \
+		if (has)                                                                                               \
+			add(rows, &(struct serve_metric){.name = (n),                                                  \
+							 .help = (text),                                               \
+							 .type = (kind),                                               \
+							 .labels = {{"mode", agent_mode_name(mode)}},                  \
+							 .value = (double)(number)});                                  \
+	}
+#define EACH_MODE(n, kind, number, text) EACH_MODE_THAT(true, n, kind, number, text)
+
+static void add_lost(struct rows *rows, const struct agent_part *part, const char *cause, uint64_t samples)
 {
-	add_plain(rows, "pybpf_epochs_total", SERVE_COUNTER, (double)m->epochs, "Epochs that have ended.");
-	add_plain(rows, "pybpf_epochs_late_total", SERVE_COUNTER, (double)m->late_epochs,
-		  "Epochs that were more than 5 % longer than planned.");
-	add_plain(rows, "pybpf_epochs_unwritten_total", SERVE_COUNTER, (double)m->unwritten,
-		  "Epochs that found no place in the folder: their samples are not in it.");
-	add_plain(rows, "pybpf_samples_asked_total", SERVE_COUNTER, (double)m->asked,
-		  "Samples of epochs that have ended, lost ones among them.");
-	add_plain(rows, "pybpf_samples_taken_total", SERVE_COUNTER, (double)m->taken,
-		  "Samples of epochs that have ended, without those that were lost.");
-#define LOST_ROW(key, n)                                                                                               \
-	add_labelled(rows, "pybpf_samples_lost_total", (double)account->counters[PYBPF_COUNT_##n],                     \
-		     (struct serve_label){"cause", key}, "Samples that were lost.");
+	add(rows, &(struct serve_metric){.name = "pybpf_samples_lost_total",
+					 .help = "Samples that were lost.",
+					 .labels = {{"mode", part->name}, {"cause", cause}},
+					 .value = (double)samples});
+}
+
+/* Adds what became of a part's samples, by cause. */
+static void add_lost_samples(struct rows *rows, const struct agent_part *part)
+{
+	const struct session_account *account = &part->account;
+
+#define LOST_ROW(key, n) add_lost(rows, part, key, account->counters[PYBPF_COUNT_##n]);
 #define ASKED_ROW(key, n)
 #define WITHOUT_ROW(key, n)
 #define PYTHON_ROW(key, n)
@@ -54,46 +69,54 @@ static void add_samples(struct rows *rows, const struct agent_metrics *m, const 
 #define INCOMPLETE_ROW(key, n)
 #define ROW(n, class, key, text) class##_ROW(key, n)
 	PYBPF_COUNTERS(ROW)
-	add_labelled(rows, "pybpf_samples_lost_total", (double)account->unsent,
-		     (struct serve_label){"cause", "ring_buffer_full"}, NULL);
+	add_lost(rows, part, "ring_buffer_full", account->unsent);
 }
 
-static void add_lost_time(struct rows *rows, const struct agent_metrics *m)
+static void add_samples(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
-	add_plain(rows, "pybpf_wait_seconds_lost_total", SERVE_COUNTER, (double)m->lost_time_ns / 1e9,
-		  "Time of waits for which there was no room.");
-	add_plain(rows, "pybpf_threads_lost_total", SERVE_COUNTER, (double)m->lost_threads,
-		  "Threads for whose time there was no room.");
+	add_plain(rows, "pybpf_epochs_total", SERVE_COUNTER, (double)all->epochs, "Epochs that have ended.");
+	add_plain(rows, "pybpf_epochs_late_total", SERVE_COUNTER, (double)all->late_epochs,
+		  "Epochs that were more than 5 % longer than planned.");
+	EACH_MODE("pybpf_epochs_unwritten_total", SERVE_COUNTER, m->unwritten,
+		  "Epochs that found no place in the folder: their samples are not in it.")
+	EACH_MODE("pybpf_samples_asked_total", SERVE_COUNTER, m->asked,
+		  "Samples of epochs that have ended, lost ones among them.")
+	EACH_MODE("pybpf_samples_taken_total", SERVE_COUNTER, m->taken,
+		  "Samples of epochs that have ended, without those that were lost.")
+	for (size_t i = 0; i < a->nr_parts; i++)
+		add_lost_samples(rows, &a->parts[i]);
+	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_wait_seconds_lost_total", SERVE_COUNTER,
+		       (double)m->lost_time_ns / 1e9, "Time of waits for which there was no room.")
+	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_threads_lost_total", SERVE_COUNTER, m->lost_threads,
+		       "Threads for whose time there was no room.")
 }
 
-static void add_cost(struct rows *rows, const struct agent_metrics *m)
+static void add_cost(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
-	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, m->cpu_s,
+	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, all->cpu_s,
 		  "CPU time of pybpf and its helpers, without what serves, sends and keeps the folder.");
-	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)m->rss_bytes,
+	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)all->rss_bytes,
 		  "Memory of pybpf at the end of the last epoch.");
-	add_plain(rows, "pybpf_map_memory_bytes", SERVE_GAUGE, (double)m->map_bytes,
-		  "Memory of pybpf's maps in the kernel.");
-	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, m->divisor,
+	EACH_MODE("pybpf_map_memory_bytes", SERVE_GAUGE, m->map_bytes, "Memory of pybpf's maps in the kernel.")
+	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, all->divisor,
 		  "Divisor of the sampling rate: more than 1 while it is lowered.");
-	add_plain(rows, "pybpf_epoch_cpu_seconds", SERVE_GAUGE, m->epoch_cpu_s, "CPU time of the last epoch.");
-	add_plain(rows, "pybpf_epoch_seconds", SERVE_GAUGE, m->epoch_s, "Length of the last epoch.");
+	add_plain(rows, "pybpf_epoch_cpu_seconds", SERVE_GAUGE, all->epoch_cpu_s, "CPU time of the last epoch.");
+	add_plain(rows, "pybpf_epoch_seconds", SERVE_GAUGE, all->epoch_s, "Length of the last epoch.");
 }
 
-static void add_files(struct rows *rows, const struct archive_keeper_counts *c)
+static void add_files(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
-	add_plain(rows, "pybpf_files_written_total", SERVE_COUNTER, (double)c->written, "Epochs that were written.");
-	add_plain(rows, "pybpf_files_written_bytes_total", SERVE_COUNTER, (double)c->written_bytes,
-		  "Bytes of the epochs that were written.");
-	add_plain(rows, "pybpf_files_failed_total", SERVE_COUNTER, (double)c->failed,
-		  "Epochs that could not be written.");
-	add_plain(rows, "pybpf_files_merged_total", SERVE_COUNTER, (double)c->merged,
-		  "Times that the epochs of an hour became one.");
-	add_plain(rows, "pybpf_files_removed_total", SERVE_COUNTER, (double)c->removed, "Files that were removed.");
-	add_plain(rows, "pybpf_files_cpu_seconds_total", SERVE_COUNTER, c->cpu_s,
-		  "CPU time of the process that keeps the folder.");
-	add_plain(rows, "pybpf_files", SERVE_GAUGE, (double)c->kept, "Files in the folder.");
-	add_plain(rows, "pybpf_files_bytes", SERVE_GAUGE, (double)c->size, "Bytes of all files in the folder.");
+	EACH_MODE("pybpf_files_written_total", SERVE_COUNTER, m->files.written, "Epochs that were written.")
+	EACH_MODE("pybpf_files_written_bytes_total", SERVE_COUNTER, m->files.written_bytes,
+		  "Bytes of the epochs that were written.")
+	EACH_MODE("pybpf_files_failed_total", SERVE_COUNTER, m->files.failed, "Epochs that could not be written.")
+	EACH_MODE("pybpf_files_merged_total", SERVE_COUNTER, m->files.merged,
+		  "Times that the epochs of an hour became one.")
+	EACH_MODE("pybpf_files_removed_total", SERVE_COUNTER, m->files.removed, "Files that were removed.")
+	EACH_MODE("pybpf_files_cpu_seconds_total", SERVE_COUNTER, m->files.cpu_s,
+		  "CPU time of the process that keeps the folder.")
+	EACH_MODE("pybpf_files", SERVE_GAUGE, m->files.kept, "Files in the folder.")
+	EACH_MODE("pybpf_files_bytes", SERVE_GAUGE, m->files.size, "Bytes of all files in the folder.")
 }
 
 /* Rows of one name follow each other: a name for all receivers, then the next one. */
@@ -142,14 +165,14 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 	}
 }
 
-static void add_share(struct rows *rows, const struct agent *a, const struct agent_metrics *m)
+static void add_share(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
 	if (!a->options.push.hosts_share)
 		return;
-	add_plain(rows, "pybpf_host_sends", SERVE_GAUGE, m->sends,
+	add_plain(rows, "pybpf_host_sends", SERVE_GAUGE, all->sends,
 		  "1 if --hosts-share has chosen this host for the day of the last epoch.");
-	add_plain(rows, "pybpf_epochs_unsent_total", SERVE_COUNTER, (double)m->unsent,
-		  "Epochs that were not sent, as --hosts-share had not chosen this host.");
+	EACH_MODE("pybpf_epochs_unsent_total", SERVE_COUNTER, m->unsent,
+		  "Epochs that were not sent, as --hosts-share had not chosen this host.")
 }
 
 static void add_server(struct rows *rows, const struct serve_counts *c)
@@ -173,12 +196,10 @@ int agent_write_metrics(const struct agent *a, FILE *out)
 	struct agent_metrics m;
 
 	agent_get_metrics(a, &m);
-	add_samples(&rows, &m, &a->account);
-	if (a->options.mode != SESSION_CPU)
-		add_lost_time(&rows, &m);
-	add_cost(&rows, &m);
+	add_samples(&rows, a, &m);
+	add_cost(&rows, a, &m);
 	if (a->options.dir)
-		add_files(&rows, &m.files);
+		add_files(&rows, a, &m);
 	add_push(&rows, a, &m);
 	add_share(&rows, a, &m);
 	add_server(&rows, &m.serve);

@@ -7,17 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "output/file/place.h"
 #include "profile/largest.h"
 
 /*
- * Limit of the CPU time for making an epoch's requests, during which samples wait in the kernel: a share of the epoch's
- * length, but no less than some seconds.
+ * Limit of the CPU time for making the requests of all modes of an epoch, during which samples wait in the kernel: a
+ * share of the epoch's length, but no less than some seconds.
  */
 #define BUDGET_SHARE   0.02
 #define BUDGET_LEAST_S 0.25
@@ -99,20 +97,9 @@ static int open_receiver(struct agent *a, size_t i, struct error *error)
 	return push_start(&one, &a->receivers[i].push, error);
 }
 
-static int make_spool_folder(const char *path, struct error *error)
-{
-	struct error why;
-	int fd = output_place_open_folder(path, &why);
-
-	if (fd < 0)
-		return error_set(error, fd, "cannot open the spool folder %s: %s", path, why.text);
-	close(fd);
-	return 0;
-}
-
 static int open_receivers(struct agent *a, struct error *error)
 {
-	int err = a->options.push.common.spool ? make_spool_folder(a->options.push.common.spool, error) : 0;
+	int err = a->options.push.common.spool ? agent_make_folder(a->options.push.common.spool, error) : 0;
 
 	if (!err && make_pyroscope_labels(a))
 		err = error_set(error, -ENOMEM, "out of memory while starting");
@@ -225,7 +212,7 @@ static void tell_unmade(const struct agent *a, size_t i, const struct profile *e
 
 static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 {
-	double budget_s = (double)epoch->length_ns / 1e9 * BUDGET_SHARE;
+	double budget_s = (double)epoch->length_ns / 1e9 * BUDGET_SHARE / (double)a->nr_parts;
 	struct sending s = {.agent = a, .receiver = i};
 	uint64_t left = 0;
 	int err;
@@ -254,7 +241,7 @@ static bool is_chosen(struct agent *a, const struct agent_epoch *epoch)
 			 chosen ? "sends its profiles" : "sends none; other hosts do");
 	a->chosen_day = day;
 	a->metrics.sends = chosen;
-	a->metrics.unsent += !chosen;
+	epoch->part->metrics->unsent += !chosen;
 	return chosen;
 }
 

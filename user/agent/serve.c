@@ -65,25 +65,36 @@ static void answer_metrics(struct agent *a, const struct serve_request *request)
 
 /* Profiles */
 
-static bool is_measured(const struct agent *a, enum serve_what what)
+static enum serve_what what_has(enum session_mode mode)
 {
-	switch (a->options.mode) {
+	switch (mode) {
 	case SESSION_CPU:
-		return what == SERVE_PROFILE;
+		return SERVE_PROFILE;
 	case SESSION_GIL:
-		return what == SERVE_GIL;
+		return SERVE_GIL;
 	default:
-		return what == SERVE_WALL;
+		return SERVE_WALL;
 	}
+}
+
+/* Returns the part that measures this, or NULL. */
+static struct agent_part *find_part(struct agent *a, enum serve_what what)
+{
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		if (what_has(a->parts[i].mode) == what)
+			return &a->parts[i];
+	}
+	return NULL;
 }
 
 /* Begins a profile. Returns 0, or negative errno that ends the run, after a report. */
 static int begin_profile(struct agent *a, const struct serve_request *request)
 {
+	struct agent_part *part = find_part(a, request->what);
 	struct agent_pulled *pulled = &a->pulled[a->nr_pulled];
 	int err;
 
-	if (!is_measured(a, request->what)) {
+	if (!part) {
 		answer_text(a, request, 404,
 			    "This agent measures something else: --mode=cpu has /debug/pprof/profile, wall and offcpu "
 			    "have /debug/pprof/wall, gil has /debug/pprof/gil.\n");
@@ -93,18 +104,18 @@ static int begin_profile(struct agent *a, const struct serve_request *request)
 		answer_text(a, request, 503, "Too many profiles are made at this moment; try again later.\n");
 		return 0;
 	}
-	*pulled = (struct agent_pulled){.id = request->id, .profile = profile_new()};
+	*pulled = (struct agent_pulled){.id = request->id, .part = part, .profile = profile_new()};
 	if (!pulled->profile) {
 		answer_text(a, request, 503, "Out of memory.\n");
 		return 0;
 	}
 	/* What was sampled before is not of it. */
-	err = session_count_samples(a->session, &pulled->account);
+	err = session_count_samples(part->session, &pulled->account);
 	if (err)
 		log_error("cannot read the counters of the kernel: %s", strerror(-err));
-	err = err ?: agent_take_samples(a, false);
-	session_count_states(a->session, &pulled->account);
-	pulled->begin = session_get_epoch_end(a->session);
+	err = err ?: agent_take_samples(part, false);
+	session_count_states(part->session, &pulled->account);
+	pulled->begin = session_get_epoch_end(part->session);
 	pulled->begin_ns = clock_ns(CLOCK_REALTIME);
 	pulled->end = pulled->begin + request->seconds;
 	a->nr_pulled++;
@@ -133,28 +144,32 @@ static void cancel(struct agent *a, uint64_t id)
 	}
 }
 
-int agent_add_to_pulled(struct agent *a, const struct profile *profile)
+int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile)
 {
+	const struct agent *a = part->agent;
 	const struct profile_edit edit = {.no_account = true};
 	struct error error;
 	int err = 0;
 
-	for (size_t i = 0; i < a->nr_pulled && !err; i++)
-		err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
+	for (size_t i = 0; i < a->nr_pulled && !err; i++) {
+		if (a->pulled[i].part == part)
+			err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
+	}
 	return err;
 }
 
-static int write_profile(struct agent *a, struct agent_pulled *pulled, FILE *out)
+static int write_profile(const struct agent_pulled *pulled, FILE *out)
 {
+	struct session *session = pulled->part->session;
 	const struct output_options options = {0};
 	struct session_account now;
-	int err = session_count_samples(a->session, &now);
+	int err = session_count_samples(session, &now);
 
 	if (!err) {
 		struct session_account since = agent_account_since(&now, &pulled->account);
 
-		since.duration_s = session_get_epoch_end(a->session) - pulled->begin;
-		err = agent_describe(a, &since, pulled->begin_ns, pulled->profile);
+		since.duration_s = session_get_epoch_end(session) - pulled->begin;
+		err = agent_describe(pulled->part, &since, pulled->begin_ns, pulled->profile);
 	}
 	return err ?: output_pprof(pulled->profile, &options, out);
 }
@@ -166,7 +181,7 @@ static void answer_profile(struct agent *a, struct agent_pulled *pulled)
 	char *body = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&body, &size);
-	int err = out ? write_profile(a, pulled, out) : -ENOMEM;
+	int err = out ? write_profile(pulled, out) : -ENOMEM;
 
 	if (out && fclose(out) && !err)
 		err = -ENOMEM;
@@ -181,18 +196,26 @@ static void answer_profile(struct agent *a, struct agent_pulled *pulled)
 	free(body);
 }
 
+/* Returns whether a profile of the part is due. */
+static bool has_due_profile(const struct agent *a, const struct agent_part *part, double now)
+{
+	for (size_t i = 0; i < a->nr_pulled; i++) {
+		if (a->pulled[i].part == part && a->pulled[i].end <= now)
+			return true;
+	}
+	return false;
+}
+
 /* Answers with the profiles that are due. Returns as begin_profile(). */
 static int end_profiles(struct agent *a)
 {
 	const double now = clock_s(CLOCK_MONOTONIC);
-	bool due = false;
-	int err;
+	int err = 0;
 
-	for (size_t i = 0; i < a->nr_pulled; i++)
-		due |= a->pulled[i].end <= now;
-	if (!due)
-		return 0;
-	err = agent_take_samples(a, false);
+	for (size_t i = 0; i < a->nr_parts && !err; i++) {
+		if (has_due_profile(a, &a->parts[i], now))
+			err = agent_take_samples(&a->parts[i], false);
+	}
 	for (size_t i = a->nr_pulled; i-- > 0 && !err;) {
 		if (a->pulled[i].end > now)
 			continue;

@@ -20,10 +20,12 @@
 struct agent;
 struct agent_metrics;
 struct agent_options;
+struct agent_part;
 struct profile;
 
-/* An epoch that has ended. */
+/* An epoch of a mode that has ended. */
 struct agent_epoch {
+	struct agent_part *part;
 	const struct profile *profile; /* with its own account and facts; valid during the call */
 	uint64_t begin_ns, length_ns;  /* begin: since 1970 */
 };

@@ -2,8 +2,10 @@
 /* pybpf agent: samples without end, and keeps a profile of each epoch. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/agent.h"
 #include "base/log.h"
@@ -41,27 +43,76 @@ static void on_hangup(void *arg)
 			 path, fresh.epoch_s, fresh.keep_s, (double)fresh.keep_size / (1 << 20), 100 * fresh.max_cpu);
 }
 
-static int run(struct cli_agent_options *o, struct agent *agent)
+/* Returns the options of the session that measures one of the modes. */
+static struct session_options options_of(const struct cli_agent_options *o, size_t mode)
+{
+	struct session_options options = o->session;
+
+	options.mode = o->agent.modes[mode];
+	options.chosen = &o->chosen[mode];
+	options.run = (unsigned)mode;
+	return options;
+}
+
+/* Checks the processes that were given. Returns 0, or an exit code after one sentence on stderr. */
+static int check_targets(const struct cli_agent_options *o)
+{
+	struct session_options options = options_of(o, 0);
+
+	/* The only mode that a process may be unfit for. */
+	for (size_t i = 0; i < o->agent.nr_modes; i++) {
+		if (o->agent.modes[i] == SESSION_GIL)
+			options.mode = SESSION_GIL;
+	}
+	return cli_targets_check(&o->filter.pids, &options, o->filter.children);
+}
+
+/* Makes the sessions. Returns 0, or negative errno after reporting what failed. */
+static int make_sessions(const struct cli_agent_options *o, struct session **sessions)
+{
+	for (size_t i = 0; i < o->agent.nr_modes; i++) {
+		const struct session_options options = options_of(o, i);
+
+		sessions[i] = session_new(&options);
+		if (!sessions[i])
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* Begins to sample: all at once, for their epochs begin together. Returns as make_sessions(). */
+static int begin_sessions(const struct cli_agent_options *o, struct session **sessions)
 {
 	const struct discovery_numbers *pids = &o->filter.pids;
+	int err = 0;
+
+	for (size_t i = 0; i < o->agent.nr_modes && !err; i++)
+		err = session_follow(sessions[i], pids->items, pids->count);
+	for (size_t i = 0; i < o->agent.nr_modes && !err; i++)
+		err = session_attach(sessions[i]);
+	return err;
+}
+
+static int run(struct cli_agent_options *o, struct agent *agent)
+{
 	struct session_groups groups = {.filter = &o->filter, .quiet = true};
 	const struct rights_wanted rights = {.level = RIGHTS_SAMPLE,
 					     .makes_maps = o->session.native != SESSION_NATIVE_NONE};
-	struct session *session;
-	int code = CLI_FAILED;
+	struct session *sessions[AGENT_MODES_MAX] = {NULL};
+	int code = CLI_FAILED, err;
 
-	if (cli_targets_check(pids, &o->session, o->filter.children))
+	if (check_targets(o))
 		return code;
 	cli_targets_warn(&o->session);
-	session = session_new(&o->session);
+	err = make_sessions(o, sessions);
 	priority_raise();
-	if (session && !session_follow(session, pids->items, pids->count) && !session_attach(session) &&
-	    !cli_drop_rights(&rights)) {
-		groups.sessions[0] = session;
-		if (!agent_run(agent, session, o->filter.group_count ? groups_go_on : NULL, &groups))
+	if (!err && !begin_sessions(o, sessions) && !cli_drop_rights(&rights)) {
+		memcpy(groups.sessions, sessions, sizeof(sessions));
+		if (!agent_run(agent, sessions, o->filter.group_count ? groups_go_on : NULL, &groups))
 			code = CLI_OK;
 	}
-	session_free(session);
+	for (size_t i = 0; i < AGENT_MODES_MAX; i++)
+		session_free(sessions[i]);
 	return code;
 }
 
@@ -76,7 +127,6 @@ static void set_session(struct cli_agent_options *o)
 	o->session.follow = o->filter.children;
 	o->agent.max_stacks = o->session.max_stacks;
 	o->agent.freq = o->session.freq;
-	o->agent.mode = o->session.mode;
 }
 
 /* Reads the files that options name, as the start does. */

@@ -99,24 +99,77 @@ static const struct cli_option service_options[] = {
 	{0},
 };
 
-static const struct cli_word mode_words[] = {
+const struct cli_word cli_agent_modes[CLI_AGENT_MODES + 1] = {
 	{"cpu", SESSION_CPU}, {"wall", SESSION_WALL}, {"offcpu", SESSION_OFFCPU}, {"gil", SESSION_GIL}, {0},
 };
+
+static void forget_modes(struct cli_agent_options *o)
+{
+	for (size_t i = 0; i < AGENT_MODES_MAX; i++)
+		discovery_service_free_choice(&o->chosen[i]);
+	o->agent.nr_modes = 0;
+	o->modes_of_file = false;
+}
+
+/* Returns the index of the mode among those that were given, or their number. */
+static size_t find_mode(const struct agent_options *agent, enum session_mode mode)
+{
+	size_t i = 0;
+
+	while (i < agent->nr_modes && agent->modes[i] != mode)
+		i++;
+	return i;
+}
+
+/* Adds a mode. glob: of the services that it is for; NULL: all. Returns as a cli_option's take. */
+static int add_mode(const struct cli_option *option, const char *value, enum session_mode mode, const char *glob,
+		    struct cli_agent_options *o)
+{
+	struct agent_options *agent = &o->agent;
+	const size_t i = find_mode(agent, mode);
+
+	if (i < agent->nr_modes && !glob != !o->chosen[i].count)
+		return cli_usage("%s %s: this mode is given with services and without, which are all; leave one of "
+				 "them out",
+				 cli_option_spelling(option), value);
+	agent->modes[i] = mode;
+	agent->nr_modes += i == agent->nr_modes;
+	if (!glob || !discovery_service_choose(&o->chosen[i], glob))
+		return 0;
+	log_error("cannot keep the options: %s", strerror(ENOMEM));
+	return CLI_FAILED;
+}
 
 static int take_mode(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_agent_options *o = target;
-	int mode = SESSION_CPU, code = cli_option_word(option, value, &mode);
+	const char *glob = strchr(value, '=');
+	char word[16];
+	int mode = SESSION_CPU, code;
 
-	o->session.mode = (enum session_mode)mode;
-	return code;
+	if (o->modes_of_file)
+		forget_modes(o);
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(value, "="), value);
+	code = cli_option_word(option, word, &mode);
+	if (code)
+		return code;
+	if (glob && !*++glob)
+		return cli_usage("%s %s: the name of a service is missing behind =, such as %sshop or %s'web*'",
+				 cli_option_spelling(option), value, value, value);
+	if ((mode == SESSION_WALL && find_mode(&o->agent, SESSION_OFFCPU) < o->agent.nr_modes) ||
+	    (mode == SESSION_OFFCPU && find_mode(&o->agent, SESSION_WALL) < o->agent.nr_modes))
+		return cli_usage("%s %s: wall and offcpu are not measured beside each other, as wall has all that "
+				 "offcpu has; leave one of them out",
+				 cli_option_spelling(option), value);
+	return add_mode(option, value, (enum session_mode)mode, glob, o);
 }
 
 static const struct cli_option sampling_options[] = {
-	{"mode", 0, "MODE",
+	{"mode", 0, "MODE[=GLOB]",
 	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
-	 "that without the time on CPUs; gil: the time that threads wait for the GIL",
-	 .take = take_mode, .words = mode_words},
+	 "that without the time on CPUs; gil: the time that threads wait for the GIL; with =GLOB, such as wall=shop, "
+	 "only of services with such a name; may be repeated: modes are measured beside each other",
+	 .take = take_mode, .words = cli_agent_modes},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
@@ -215,6 +268,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf agent", "every Python process; profiles go to " AGENT_DIR_DEFAULT},
 	{"sudo pybpf agent --container 'shop*'", "those of some containers"},
 	{"sudo pybpf agent --dir /srv/pybpf --keep 30d", "another folder, and for longer"},
+	{"sudo pybpf agent --mode cpu --mode wall=shop", "CPU time of all, and what one service waits for"},
 	{"sudo pybpf agent --otlp http://otel:4318", "to an OpenTelemetry Collector"},
 	{"sudo pybpf agent --listen :6060", "profiles and metrics by HTTP"},
 	{0},
@@ -262,6 +316,7 @@ void cli_agent_options_free(struct cli_agent_options *o)
 {
 	discovery_filter_free(&o->filter);
 	discovery_service_free_rules(&o->services);
+	forget_modes(o);
 	profile_edit_free(&o->edit);
 	cli_agent_push_free(&o->agent.push);
 	cli_config_free(o->config);
@@ -303,13 +358,16 @@ static int parse_line(struct cli_agent_options *o, int argc, char **argv, bool *
 static int parse_file(struct cli_agent_options *o, const char *path, int argc, char **argv)
 {
 	bool helped;
+	int code;
 
 	cli_agent_options_free(o);
 	cli_agent_options_init(o);
 	o->config = cli_config_read(path, groups_of_file(o));
 	if (!o->config)
 		return CLI_USAGE;
-	return cli_config_take(o->config, NULL) ?: parse_line(o, argc, argv, &helped);
+	code = cli_config_take(o->config, NULL);
+	o->modes_of_file = o->agent.nr_modes;
+	return code ?: parse_line(o, argc, argv, &helped);
 }
 
 int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
@@ -322,6 +380,8 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		code = parse_file(o, o->config_path, argc, argv);
 	if (code)
 		return code;
+	if (!o->agent.nr_modes)
+		o->agent.modes[o->agent.nr_modes++] = SESSION_CPU;
 	if (!o->filter.pids.count && !o->filter.containers.count && !o->filter.cgroups.count)
 		o->filter.all = true;
 	if (!o->agent.dir && !cli_agent_has_receiver(&o->agent.push))

@@ -14,11 +14,17 @@
 
 #define CLI_AGENT_GROUPS 11
 
+/* The words of --mode, ended by an entry without one. */
+#define CLI_AGENT_MODES 4
+extern const struct cli_word cli_agent_modes[CLI_AGENT_MODES + 1];
+
 struct cli_agent_options {
 	struct agent_options agent;
 	struct session_options session;
 	struct discovery_filter filter;
 	struct discovery_service_rules services;
+	struct discovery_service_choice chosen[AGENT_MODES_MAX]; /* of each of agent.modes: what is measured by it */
+	bool modes_of_file;       /* the modes so far are the file's, which those of the command line replace */
 	struct profile_edit edit; /* own_paths */
 	int verbose;
 	const char *config_path;   /* NULL: no file of options */

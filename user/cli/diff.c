@@ -49,6 +49,7 @@ struct diff_run {
 	const struct output_format *format;
 	struct cli_output to; /* its format is not used */
 	bool quiet;
+	struct cli_span span; /* mode */
 };
 
 static const struct cli_example examples[] = {
@@ -267,6 +268,7 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
 		{"Profiles", side_options, diff},
+		{NULL, cli_mode_options, &diff->span},
 		{"Output", cli_output_path_options, &diff->to},
 		{NULL, options, diff},
 		{"Filters", cli_filter_options, &diff->edit},
@@ -363,13 +365,12 @@ static int compare(struct diff_run *diff)
 /* Finds the epochs of folders: each is a run. */
 static int find_epochs(struct diff_run *diff)
 {
-	const struct cli_span all = {0};
 	int code = 0;
 
 	for (int i = 0; i < DIFF_SIDES && !code; i++) {
 		struct diff_files *side = &diff->sides[i];
 
-		code = cli_epochs_find(&side->found, side->paths, side->count, &all);
+		code = cli_epochs_find(&side->found, side->paths, side->count, &diff->span);
 	}
 	return code;
 }

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/agent_options.h"
 #include "cli/cli.h"
 #include "cli/moment.h"
 
@@ -26,9 +27,27 @@ const struct cli_option cli_span_options[] = {
 	{0},
 };
 
-/* A span as numbers: ms since 1970. */
+static int take_mode(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_span *span = target;
+	int mode = SESSION_CPU, code = cli_option_word(option, value, &mode);
+
+	span->mode = code ? NULL : agent_mode_name((enum session_mode)mode);
+	return code;
+}
+
+const struct cli_option cli_mode_options[] = {
+	{"mode", 0, "MODE",
+	 "of a folder of an agent that measures several modes, such as `pybpf agent --mode cpu --mode wall=shop`: the "
+	 "epochs of this one",
+	 .take = take_mode, .words = cli_agent_modes},
+	{0},
+};
+
+/* A span as numbers, ms since 1970, and the mode. */
 struct limits {
 	uint64_t from_ms, to_ms;
+	const char *mode; /* NULL: not given */
 };
 
 static int refuse(const char *option, const char *text)
@@ -42,7 +61,8 @@ static int read_span(const struct cli_span *span, struct limits *limits)
 {
 	uint64_t now_ms = clock_ns(CLOCK_REALTIME) / 1000000;
 
-	*limits = (struct limits){.to_ms = UINT64_MAX};
+	limits->from_ms = 0;
+	limits->to_ms = UINT64_MAX;
 	if (span->from && cli_moment_read(span->from, now_ms, 0, &limits->from_ms))
 		return refuse("from", span->from);
 	if (span->to && cli_moment_read(span->to, now_ms, limits->from_ms, &limits->to_ms))
@@ -129,6 +149,95 @@ static int add_folder(struct cli_paths *paths, const char *folder, int fd, const
 	return code;
 }
 
+static bool has_epochs(int fd)
+{
+	struct archive_list list;
+	const bool has = !archive_list_read(&list, fd) && list.count;
+
+	archive_list_free(&list);
+	return has;
+}
+
+/* The modes whose epochs a folder has, each in a folder below it. */
+struct modes {
+	const char *names[CLI_AGENT_MODES];
+	size_t count;
+	char text[64]; /* all of them, for messages */
+};
+
+static int open_mode(int fd, const char *mode)
+{
+	return openat(fd, mode, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void find_modes(int fd, struct modes *modes)
+{
+	size_t size = 0;
+
+	*modes = (struct modes){.count = 0};
+	for (const struct cli_word *w = cli_agent_modes; w->word; w++) {
+		int below = open_mode(fd, w->word);
+
+		if (below >= 0 && has_epochs(below)) {
+			modes->names[modes->count++] = w->word;
+			size += (size_t)snprintf(modes->text + size, sizeof(modes->text) - size, "%s%s",
+						 size ? ", " : "", w->word);
+		}
+		if (below >= 0)
+			close(below);
+	}
+}
+
+static bool has_mode(const struct modes *modes, const char *mode)
+{
+	for (size_t i = 0; i < modes->count; i++) {
+		if (!strcmp(modes->names[i], mode))
+			return true;
+	}
+	return false;
+}
+
+static int add_mode(struct cli_paths *paths, const char *folder, int fd, const char *mode, const struct limits *limits)
+{
+	int below = open_mode(fd, mode), code;
+	char *path = NULL;
+
+	if (below < 0 || asprintf(&path, "%s/%s", folder, mode) < 0) {
+		log_error("the folder %s/%s cannot be read", folder, mode);
+		code = CLI_FAILED;
+	} else {
+		code = add_folder(paths, path, below, limits);
+	}
+	if (below >= 0)
+		close(below);
+	free(path);
+	return code;
+}
+
+/* Adds the epochs of an agent's folder, of one mode. Returns an exit code. */
+static int add_agent_folder(struct cli_paths *paths, const char *folder, int fd, const struct limits *limits)
+{
+	const bool own = has_epochs(fd);
+	struct modes modes;
+
+	find_modes(fd, &modes);
+	if (limits->mode && has_mode(&modes, limits->mode))
+		return add_mode(paths, folder, fd, limits->mode, limits);
+	if (limits->mode && modes.count)
+		log_error("%s has no epochs of --mode=%s: it has those of %s", folder, limits->mode, modes.text);
+	else if (limits->mode)
+		log_error("%s has no folder of --mode=%s, as an agent makes that measures several modes; leave out "
+			  "--mode",
+			  folder, limits->mode);
+	else if (modes.count + own > 1)
+		log_error("%s has epochs of several modes, which cannot be added up: choose one of %s with --mode%s",
+			  folder, modes.text, own ? "; those of an earlier agent are its files *.pybpf" : "");
+	else
+		return modes.count ? add_mode(paths, folder, fd, modes.names[0], limits)
+				   : add_folder(paths, folder, fd, limits);
+	return CLI_FAILED;
+}
+
 static int open_folder(const char *path)
 {
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -148,7 +257,7 @@ static int open_span(const char *operand, char **text, struct cli_span *span)
 	if (!dots)
 		return -1;
 	*at = *dots = '\0';
-	*span = (struct cli_span){at[1] ? at + 1 : NULL, dots[2] ? dots + 2 : NULL};
+	*span = (struct cli_span){.from = at[1] ? at + 1 : NULL, .to = dots[2] ? dots + 2 : NULL};
 	return open_folder(*text);
 }
 
@@ -165,7 +274,7 @@ static int add_operand(struct cli_paths *paths, const char *operand, const struc
 		code = fd < 0 ? 0 : read_span(&span, &own);
 	}
 	if (!code)
-		code = fd < 0 ? add_path(paths, operand, NULL) : add_folder(paths, text ?: operand, fd, &own);
+		code = fd < 0 ? add_path(paths, operand, NULL) : add_agent_folder(paths, text ?: operand, fd, &own);
 	if (fd >= 0)
 		close(fd);
 	free(text);
@@ -174,15 +283,17 @@ static int add_operand(struct cli_paths *paths, const char *operand, const struc
 
 int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t count, const struct cli_span *span)
 {
-	struct limits limits;
+	struct limits limits = {.mode = span->mode};
 	int code = read_span(span, &limits);
 
 	*paths = (struct cli_paths){0};
 	for (size_t i = 0; i < count && !code; i++)
 		code = add_operand(paths, operands[i], &limits);
-	if (!code && !paths->epochs && (span->from || span->to))
+	if (!code && !paths->epochs && (span->from || span->to || span->mode))
 		return cli_usage("--%s is about a folder of epochs, which `pybpf agent` writes, and none is given",
-				 span->from ? "from" : "to");
+				 span->from ? "from"
+				 : span->to ? "to"
+					    : "mode");
 	return code;
 }
 

@@ -9,13 +9,13 @@
 
 #include "cli/options.h"
 
-/* The texts of --from and --to; NULL: not given. */
+/* The texts of --from and --to, and the word of --mode; NULL: not given. */
 struct cli_span {
-	const char *from, *to;
+	const char *from, *to, *mode;
 };
 
-/* These options; their target is a struct cli_span. */
-extern const struct cli_option cli_span_options[];
+/* The options --from and --to, and --mode; their target is a struct cli_span. */
+extern const struct cli_option cli_span_options[], cli_mode_options[];
 
 struct cli_paths {
 	char **items;
@@ -27,7 +27,8 @@ struct cli_paths {
 
 /*
  * Puts the operands into paths and, in place of a folder, the paths of its epochs that are in the span or reach into
- * it; FOLDER@FROM..TO has a span of its own, of which FROM or TO may be empty. Returns 0, or an exit code after one
+ * it; FOLDER@FROM..TO has a span of its own, of which FROM or TO may be empty. A folder that has those of several modes
+ * needs span->mode. Returns 0, or an exit code after one
  * sentence on stderr; cli_paths_free() in both cases.
  */
 int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t count, const struct cli_span *span);

@@ -39,7 +39,6 @@ static const struct cli_other_tool other_tools[] = {
 	{"full-filenames", 0, "a saved profile has its paths as they were recorded; give it to `pybpf record`"},
 	{"lines", 0, "a saved profile has the lines that were recorded; give it to `pybpf record`"},
 	{"cmdline", 0, "a saved profile has the processes' names that were recorded; give it to `pybpf record`"},
-	{"mode", 0, "a saved profile has the mode that it was recorded with; give it to `pybpf record`"},
 	{"python-only", 0, "--ignore '^\\[threads without Python\\]' leaves out that row"},
 	{0},
 };
@@ -95,6 +94,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		{NULL, cli_receiver_options, &r->output.receiver},
 		{NULL, options, r},
 		{"Filters", cli_span_options, &r->span},
+		{NULL, cli_mode_options, &r->span},
 		{NULL, cli_filter_options, &r->edit},
 		{NULL, cli_focus_options, &r->edit},
 		{NULL, cli_own_options, &r->edit},

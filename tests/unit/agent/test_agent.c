@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "profiles.h"
-#include "agent/agent.h"
+#include "agent/internal.h"
 #include "agent/sink.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -30,6 +30,8 @@ static struct {
 	uint64_t asked, stacks;
 	uint64_t samples, value; /* that were given, and what they count for, and of the epoch that goes on */
 	unsigned forgotten;      /* epochs that began with nothing known */
+	unsigned collected;      /* sessions, when the run has ended */
+	unsigned broken;         /* the one of them that fails then, from 1 on; 0: none */
 	bool busy;               /* the kernel's table of stacks fills up within an epoch */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
@@ -40,7 +42,8 @@ static struct {
 static struct {
 	unsigned epochs, late;
 	uint64_t value, accounted;
-	uint64_t end_ns;
+	uint64_t end_ns[AGENT_MODES_MAX]; /* of the last epoch of each mode */
+	unsigned of_mode[AGENT_MODES_MAX];
 	double shortest_s, longest_s;
 	unsigned weights; /* bits: those that profiles had */
 } sunk;
@@ -190,6 +193,12 @@ void session_detach(struct session *s)
 	(void)s;
 }
 
+void session_add_map_bytes(struct session *s, uint64_t bytes)
+{
+	(void)s;
+	(void)bytes;
+}
+
 uint64_t session_get_map_bytes(const struct session *s)
 {
 	(void)s;
@@ -199,6 +208,11 @@ uint64_t session_get_map_bytes(const struct session *s)
 int session_collect(struct session *s, const struct profile **profile, struct session_account *account)
 {
 	session_count_samples(s, account);
+	/* The first session has all of them, as session_end_epoch() gives them. */
+	if (played.collected)
+		profile_clear_samples(played.profile);
+	if (++played.collected == played.broken)
+		return -EIO;
 	*profile = played.profile;
 	/* As the session does: only its last profile is described. */
 	return profile_set_measure(played.profile, &measure);
@@ -220,19 +234,20 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 {
 	const char *start = profile_find_fact(epoch->profile, PROFILE_FACT_START);
 	const double length_s = (double)epoch->length_ns / 1e9;
+	uint64_t *end_ns = &sunk.end_ns[epoch->part - a->parts];
 	size_t count;
 	const struct profile_account *account = profile_account_entries(epoch->profile, &count);
 
-	(void)a;
 	assert_int_equal(strtoull(start, NULL, 10), epoch->begin_ns);
 	/* Each begins where the one before has ended. */
-	assert_true(!sunk.end_ns || llabs((long long)(epoch->begin_ns - sunk.end_ns)) < 10000);
+	assert_true(!*end_ns || llabs((long long)(epoch->begin_ns - *end_ns)) < 10000);
 	assert_int_equal(profile_get_measure(epoch->profile).period_ns, measure.period_ns);
 	assert_int_equal(count, 1);
-	sunk.end_ns = epoch->begin_ns + epoch->length_ns;
-	sunk.epochs++;
+	*end_ns = epoch->begin_ns + epoch->length_ns;
+	sunk.of_mode[epoch->part - a->parts]++;
+	sunk.epochs += epoch->part == a->parts;
 	sunk.value += profile_total(epoch->profile);
-	sunk.accounted += account[0].value;
+	sunk.accounted += epoch->part == a->parts ? account[0].value : 0;
 	if (sunk.epochs == 1 || length_s < sunk.shortest_s)
 		sunk.shortest_s = length_s;
 	if (length_s > sunk.longest_s)
@@ -284,25 +299,33 @@ static int end(void **state)
 
 #define EPOCH_S 10.0
 
-/* Runs for so many epochs. Returns the metrics at the end. */
-static struct agent_metrics run_for(unsigned epochs, double max_cpu)
+/* Runs for so many epochs, with so many modes. Returns the metrics at the end. */
+static struct agent_metrics run_modes(size_t modes, unsigned epochs, double max_cpu)
 {
-	const struct agent_options options = {.epoch_s = EPOCH_S, .max_cpu = max_cpu, .max_stacks = 32768, .freq = 19};
+	const struct agent_options options = {
+		.epoch_s = EPOCH_S, .max_cpu = max_cpu, .max_stacks = 32768, .freq = 19, .nr_modes = modes};
+	struct session *sessions[AGENT_MODES_MAX] = {NULL};
 	struct agent_metrics metrics;
 	struct error error;
 	struct agent *agent = agent_new(&options, &error);
 
 	assert_non_null(agent);
 	played.ends_at = played.now + epochs * EPOCH_S;
-	assert_int_equal(agent_run(agent, NULL, NULL, NULL), 0);
+	played.collected = 0;
+	assert_int_equal(agent_run(agent, sessions, NULL, NULL), 0);
 	agent_get_metrics(agent, &metrics);
 	agent_free(agent);
 	assert_int_equal(metrics.epochs, sunk.epochs);
-	assert_int_equal(metrics.taken, played.samples);
+	assert_int_equal(metrics.modes[0].taken, played.samples);
 	/* No sample is lost or doubled, and all are accounted for. */
 	assert_int_equal(sunk.value, played.value);
 	assert_int_equal(sunk.accounted, played.samples);
 	return metrics;
+}
+
+static struct agent_metrics run_for(unsigned epochs, double max_cpu)
+{
+	return run_modes(1, epochs, max_cpu);
 }
 
 static void test_epochs(void **state)
@@ -315,6 +338,40 @@ static void test_epochs(void **state)
 	assert_int_equal(warnings, 0);
 	/* What is not met any more is forgotten. */
 	assert_true(played.forgotten >= sunk.epochs / 10 - 1);
+}
+
+/* They end their epochs together, and what one has taken no other has. */
+static void test_modes_beside_each_other(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_per_s = 0.03;
+	played.cpu_always = 0.001;
+	metrics = run_modes(3, 20, 0.01);
+	assert_int_equal(metrics.divisor, 8);
+	assert_int_equal(metrics.modes[1].taken, metrics.modes[0].taken);
+	for (size_t i = 1; i < 3; i++)
+		assert_int_equal(sunk.end_ns[i], sunk.end_ns[0]);
+}
+
+/* What one session cannot give at the end keeps the last epoch of the other from nothing. */
+static void test_one_that_fails(void **state)
+{
+	const struct agent_options options = {
+		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .max_stacks = 32768, .freq = 19, .nr_modes = 2};
+	struct session *sessions[AGENT_MODES_MAX] = {NULL};
+	struct error error;
+	struct agent *agent = agent_new(&options, &error);
+
+	(void)state;
+	assert_non_null(agent);
+	played.ends_at = played.now + 2.5 * EPOCH_S;
+	played.broken = 1;
+	assert_int_equal(agent_run(agent, sessions, NULL, NULL), -EIO);
+	agent_free(agent);
+	assert_int_equal(sunk.of_mode[0], 2);
+	assert_int_equal(sunk.of_mode[1], 3);
 }
 
 static void test_nothing_grows(void **state)
@@ -438,6 +495,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_epochs, begin, end),
+		cmocka_unit_test_setup_teardown(test_modes_beside_each_other, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_that_fails, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
