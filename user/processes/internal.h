@@ -118,6 +118,9 @@ bool processes_reject_unwanted(struct processes *p, struct processes_record *pro
 
 /* Returns whether the process's service, which is asked for once, is one of those that are sampled. */
 bool processes_is_chosen(const struct processes *p, struct processes_record *process);
+
+/* choose_again.c */
+
 /* Begins to sample a process that was left out, if its service, of which more may be known by now, is one of them. */
 void processes_choose_again(struct processes *p, struct processes_record *process);
 
