@@ -26,14 +26,6 @@ static void choose_sinks(struct agent *a)
 	}
 }
 
-const char *agent_mode_name(enum session_mode mode)
-{
-	static const char *const names[] = {
-		[SESSION_CPU] = "cpu", [SESSION_WALL] = "wall", [SESSION_OFFCPU] = "offcpu", [SESSION_GIL] = "gil"};
-
-	return names[mode];
-}
-
 static void make_parts(struct agent *a)
 {
 	for (size_t i = 0; i < a->options.nr_modes; i++) {
@@ -179,13 +171,4 @@ int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(
 	priority_restore();
 	err = agent_finish(a);
 	return end == SESSION_END_ERROR ? -EIO : err;
-}
-
-void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics)
-{
-	*metrics = a->metrics;
-	for (size_t i = 0; i < a->nr_sinks; i++) {
-		if (a->sinks[i]->count)
-			a->sinks[i]->count(a, metrics);
-	}
 }

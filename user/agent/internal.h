@@ -79,34 +79,13 @@ struct agent {
 
 /* Begins the first epoch. */
 void agent_begin_epochs(struct agent *a);
-/* Takes the samples of the epoch from the kernel where its tables are half full. Returns 0, or negative errno after a
- * report. */
-int agent_hold(struct agent *a);
 /* Ends the epoch, hands it to the sinks, and begins the next one. Returns as agent_hold(). */
 int agent_end_epoch(struct agent *a);
 /* Hands on the last epoch: the sessions are detached. Returns as agent_hold(). */
 int agent_finish(struct agent *a);
 
-/*
- * Takes the samples so far into the profile of the part's epoch; forget: as of session_end_epoch(). Returns as
- * agent_hold().
- */
-int agent_take_samples(struct agent_part *part, bool forget);
-/* Likewise of all parts. */
-int agent_take_all(struct agent *a);
-/* Returns what became of samples between two accounts. */
-struct session_account agent_account_since(const struct session_account *now, const struct session_account *before);
-/* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
-int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
-		   struct profile *profile);
-
 /* files.c: makes a folder, with mode 0700, that has further ones. Returns 0, or negative errno with a sentence. */
 int agent_make_folder(const char *path, struct error *error);
-
-/* serve.c: adds samples of a part to the profiles that clients wait for. Returns 0 or negative errno. */
-int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
-/* Drops these profiles: nobody will be answered. */
-void agent_drop_pulled(struct agent *a);
 
 /* metrics.c: writes the metrics as Prometheus reads them. Returns as serve_metrics_write(). */
 int agent_write_metrics(const struct agent *a, FILE *out);
@@ -130,6 +109,38 @@ struct agent_service {
  */
 int agent_each_service(const struct profile *p, int (*take)(void *arg, const struct agent_service *service),
 		       bool (*goes_on)(void *arg), void *arg, uint64_t *left);
+
+/* samples.c */
+
+/* Takes the samples of the epoch from the kernel where its tables are half full. Returns 0, or negative errno after a
+ * report. */
+int agent_hold(struct agent *a);
+/*
+ * Takes the samples so far into the profile of the part's epoch; forget: as of session_end_epoch(). Returns as
+ * agent_hold().
+ */
+int agent_take_samples(struct agent_part *part, bool forget);
+/* Likewise of all parts. */
+int agent_take_all(struct agent *a);
+/* Returns what became of samples between two accounts. */
+struct session_account agent_account_since(const struct session_account *now, const struct session_account *before);
+/* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
+int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
+		   struct profile *profile);
+/* Adds samples to the profile of the epoch, and to those that clients wait for. arg: the part. Returns 0 or negative
+ * errno. */
+int agent_keep_samples(const struct profile *profile, void *arg);
+/* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
+bool agent_is_half_full(const struct agent_part *part);
+
+/* pulled.c: the profiles that clients wait for. */
+
+/* Adds samples of a part to them. Returns 0 or negative errno. */
+int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
+/* Drops one. */
+void agent_remove_pulled(struct agent *a, size_t i);
+/* Drops all: nobody will be answered. */
+void agent_drop_pulled(struct agent *a);
 
 /* cost.c */
 

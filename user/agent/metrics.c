@@ -190,6 +190,15 @@ static void add_server(struct rows *rows, const struct serve_counts *c)
 		  "Times that the process that serves was started again.");
 }
 
+void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics)
+{
+	*metrics = a->metrics;
+	for (size_t i = 0; i < a->nr_sinks; i++) {
+		if (a->sinks[i]->count)
+			a->sinks[i]->count(a, metrics);
+	}
+}
+
 int agent_write_metrics(const struct agent *a, FILE *out)
 {
 	struct rows rows = {.count = 0};

@@ -122,40 +122,14 @@ static int begin_profile(struct agent *a, const struct serve_request *request)
 	return err;
 }
 
-static void remove_profile(struct agent *a, size_t i)
-{
-	profile_free(a->pulled[i].profile);
-	memmove(&a->pulled[i], &a->pulled[i + 1], (--a->nr_pulled - i) * sizeof(*a->pulled));
-}
-
-void agent_drop_pulled(struct agent *a)
-{
-	while (a->nr_pulled)
-		remove_profile(a, a->nr_pulled - 1);
-}
-
 static void cancel(struct agent *a, uint64_t id)
 {
 	for (size_t i = 0; i < a->nr_pulled; i++) {
 		if (a->pulled[i].id == id) {
-			remove_profile(a, i);
+			agent_remove_pulled(a, i);
 			return;
 		}
 	}
-}
-
-int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile)
-{
-	const struct agent *a = part->agent;
-	const struct profile_edit edit = {.no_account = true};
-	struct error error;
-	int err = 0;
-
-	for (size_t i = 0; i < a->nr_pulled && !err; i++) {
-		if (a->pulled[i].part == part)
-			err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
-	}
-	return err;
 }
 
 static int write_profile(const struct agent_pulled *pulled, FILE *out)
@@ -220,7 +194,7 @@ static int end_profiles(struct agent *a)
 		if (a->pulled[i].end > now)
 			continue;
 		answer_profile(a, &a->pulled[i]);
-		remove_profile(a, i);
+		agent_remove_pulled(a, i);
 	}
 	return err;
 }
