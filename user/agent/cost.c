@@ -3,7 +3,7 @@
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "helper/helper.h"
+#include "session/cpu_time.h"
 
 /* Shares of --max-cpu: above the first one the rate is lowered; a higher rate must stay below the second one. */
 #define HIGH_SHARE 0.8
@@ -14,11 +14,6 @@
 #define USE_SHARE 0.1
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
-
-double agent_cpu_s(void)
-{
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) + helper_cpu_s();
-}
 
 static void set_divisor(struct agent *a, unsigned divisor, double share)
 {
@@ -62,13 +57,15 @@ static bool may_lower(const struct agent *a)
 
 int agent_limit_cost(struct agent *a)
 {
-	double planned = a->end - a->begin, used = agent_cpu_s() - a->cpu_begin_s;
+	double planned = a->end - a->begin, used = session_used_s() - a->cpu_begin_s;
+	int err;
 
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
 	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))
 		return 0;
-	if (agent_take_all(a))
-		return -1;
+	err = agent_take_all(a);
+	if (err)
+		return err;
 	lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
+#include "session/cpu_time.h"
 
 /* An epoch is longer or shorter than the options say by at most this share, at random. */
 #define LENGTH_SHARE 0.2
@@ -37,7 +38,7 @@ static void begin_epoch(struct agent *a, double now)
 
 	a->begin = now;
 	a->end = now + a->options.epoch_s * (1 + share);
-	a->cpu_begin_s = agent_cpu_s();
+	a->cpu_begin_s = session_used_s();
 	a->least = a->most = a->metrics.divisor;
 }
 
@@ -110,7 +111,7 @@ static void measure_cost(struct agent *a)
 
 	procfs_rss(getpid(), &kib);
 	m->epochs++;
-	m->cpu_s = agent_cpu_s();
+	m->cpu_s = session_used_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
 	m->rss_bytes = kib * 1024;
 }

@@ -46,7 +46,7 @@ struct agent {
 
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
 	double begin, end;     /* end: as it is planned */
-	double cpu_begin_s;    /* agent_cpu_s() when it began */
+	double cpu_begin_s;    /* session_used_s() when it began */
 	unsigned least, most;  /* divisors of the rate in it */
 	unsigned cheap_epochs; /* in a row: epochs that would allow a higher rate */
 	double lowered_at;     /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
@@ -144,8 +144,6 @@ void agent_drop_pulled(struct agent *a);
 
 /* cost.c */
 
-/* Returns the CPU time of pybpf and its helpers, in seconds: what depends on the rate, and on the processes. */
-double agent_cpu_s(void);
 /* Lowers the rate if the epoch takes more CPU time than it may. Returns as agent_hold(). */
 int agent_limit_cost(struct agent *a);
 /* An epoch has ended: changes the rate of the next one if it took too much, or so little that it may be higher. */
