@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lists of what processes map, as the programs search them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,8 @@ static void show(struct session *s, struct mapper *mapper, double now)
 		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
 	qsort(list, mapper->count, sizeof(*list), compare_mappings);
 	err = show_list(s, mapper, list, now);
+	/* Pages that were given back can be used a second later. */
+	mapper->is_unshown = err == -E2BIG;
 	if (err)
 		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
 	free(list);

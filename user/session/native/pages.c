@@ -30,17 +30,19 @@ static void remove_run(struct native_pages *p, size_t i)
 	p->nr_runs--;
 }
 
-/* Makes run i and the next one into one, if they lie beside each other. */
-static void join(struct native_pages *p, size_t i)
+/* Makes all runs one that lie beside each other and may be used: what has just been given back keeps no others. */
+static void join_free(struct native_pages *p, double now)
 {
-	struct native_run *run = &p->runs[i], *next = run + 1;
+	for (size_t i = 0; i + 1 < p->nr_runs;) {
+		struct native_run *run = &p->runs[i], *next = run + 1;
 
-	if (i + 1 >= p->nr_runs || run->first + run->count != next->first)
-		return;
-	run->count += next->count;
-	if (next->free_at > run->free_at)
-		run->free_at = next->free_at;
-	remove_run(p, i + 1);
+		if (run->first + run->count != next->first || run->free_at > now || next->free_at > now) {
+			i++;
+			continue;
+		}
+		run->count += next->count;
+		remove_run(p, i + 1);
+	}
 }
 
 /* A run that finds no memory to be kept is lost. */
@@ -55,9 +57,6 @@ static void add_run(struct native_pages *p, const struct native_run *run)
 	memmove(&p->runs[i + 1], &p->runs[i], (p->nr_runs - i) * sizeof(p->runs[0]));
 	p->runs[i] = *run;
 	p->nr_runs++;
-	join(p, i);
-	if (i)
-		join(p, i - 1);
 }
 
 void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now)
@@ -90,6 +89,10 @@ int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32
 {
 	int err = take_free(p, count, now, first);
 
+	if (err == -E2BIG) {
+		join_free(p, now);
+		err = take_free(p, count, now, first);
+	}
 	while (err == -E2BIG) {
 		struct native_run more = {kernel_count_native_chunks(p->kernel) * PYBPF_NATIVE_CHUNK_PAGES,
 					  PYBPF_NATIVE_CHUNK_PAGES, now};
@@ -98,6 +101,7 @@ int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32
 		if (err)
 			return err;
 		add_run(p, &more);
+		join_free(p, now);
 		err = take_free(p, count, now, first);
 	}
 	return err;
@@ -117,6 +121,11 @@ static int write_page(struct native_pages *p, uint32_t number, const struct pybp
 {
 	p->writes++;
 	return kernel_write_native_page(p->kernel, number, page);
+}
+
+int native_pages_read(const struct native_pages *p, uint32_t number, struct pybpf_native_page *out)
+{
+	return kernel_read_native_page(p->kernel, number, out);
 }
 
 int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct pybpf_native_row *rows, size_t count)

@@ -17,7 +17,7 @@ struct native_run {
 
 struct native_pages {
 	struct kernel *kernel;
-	struct native_run *runs; /* in order of first; neighbours that are free are one */
+	struct native_run *runs; /* in order of first */
 	size_t nr_runs, room;
 	uint64_t used;   /* pages */
 	uint64_t writes; /* of pages, since the begin */
@@ -35,6 +35,8 @@ void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, d
 uint32_t native_pages_of_rows(uint64_t rows);
 uint32_t native_pages_of_mappings(size_t mappings);
 
+/* Reads a page. Returns 0 or negative errno. */
+int native_pages_read(const struct native_pages *p, uint32_t number, struct pybpf_native_page *out);
 /* Writes rows from a page on, whose first is a page's first. Returns 0 or negative errno. */
 int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct pybpf_native_row *rows, size_t count);
 /* Writes a list with its head. Returns 0 or negative errno. */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Runs of pages that are taken and given back, without a kernel. */
+#include "session/native/pages.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel/native.h"
+
+static uint32_t chunks, chunks_max;
+
+int kernel_add_native_chunk(struct kernel *k)
+{
+	(void)k;
+	if (chunks == chunks_max)
+		return -E2BIG;
+	chunks++;
+	return 0;
+}
+
+uint32_t kernel_count_native_chunks(const struct kernel *k)
+{
+	(void)k;
+	return chunks;
+}
+
+int kernel_write_native_page(struct kernel *k, uint32_t page, const struct pybpf_native_page *content)
+{
+	(void)k;
+	(void)page;
+	(void)content;
+	return 0;
+}
+
+int kernel_read_native_page(const struct kernel *k, uint32_t page, struct pybpf_native_page *out)
+{
+	(void)k;
+	(void)page;
+	(void)out;
+	return 0;
+}
+
+static struct native_pages begin(uint32_t most)
+{
+	struct native_pages p;
+
+	chunks = 0;
+	chunks_max = most;
+	native_pages_init(&p, NULL);
+	return p;
+}
+
+/* Programs may still read what was given back. */
+static void test_what_is_given_back_is_not_used_at_once(void **state)
+{
+	struct native_pages p = begin(1);
+	uint32_t first, other;
+
+	(void)state;
+	assert_int_equal(native_pages_take(&p, PYBPF_NATIVE_CHUNK_PAGES, 0, &first), 0);
+	assert_int_equal(native_pages_take(&p, 1, 0, &other), -E2BIG);
+	native_pages_give(&p, first, PYBPF_NATIVE_CHUNK_PAGES, 0);
+	assert_int_equal(native_pages_take(&p, 1, 0.9, &other), -E2BIG);
+	assert_int_equal(native_pages_take(&p, PYBPF_NATIVE_CHUNK_PAGES, 1.1, &other), 0);
+	native_pages_free(&p);
+}
+
+/* A list that changes ten times a second takes no more room than two of it do. */
+static void test_what_is_given_back_does_not_hold_up_the_rest(void **state)
+{
+	struct native_pages p = begin(64);
+	uint32_t last = 0, next;
+
+	(void)state;
+	assert_int_equal(native_pages_take(&p, 1, 0, &last), 0);
+	for (int i = 1; i < 1000; i++) {
+		assert_int_equal(native_pages_take(&p, 1, i * 0.1, &next), 0);
+		assert_int_not_equal(next, last);
+		native_pages_give(&p, last, 1, i * 0.1);
+		last = next;
+	}
+	assert_int_equal(chunks, 1);
+	assert_int_equal(p.used, 1);
+	/* All of it is one again. */
+	native_pages_give(&p, last, 1, 100);
+	assert_int_equal(native_pages_take(&p, PYBPF_NATIVE_CHUNK_PAGES, 200, &next), 0);
+	assert_int_equal(chunks, 1);
+	native_pages_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_given_back_is_not_used_at_once),
+		cmocka_unit_test(test_what_is_given_back_does_not_hold_up_the_rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
