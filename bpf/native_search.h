@@ -128,6 +128,16 @@ WALK_ONCE int native_count_mappings(struct native_search *n, __u64 address)
 	return 0;
 }
 
+/* Returns the mapping that has an address, or NULL. */
+static __always_inline const struct pybpf_native_mapping *native_mapping_of(struct native_search *n, __u64 address)
+{
+	const struct pybpf_native_mapping *m;
+
+	native_count_mappings(n, address);
+	m = n->low ? native_mapping(n, n->low) : NULL;
+	return m && address - m->start < m->size ? m : NULL;
+}
+
 /* Sets n->low to the number of pages of a table that begin at the pc or before it. */
 WALK_ONCE int native_count_pages(struct native_search *n, __u32 first, __u32 pages, __u32 pc)
 {
@@ -198,9 +208,8 @@ WALK_ONCE int native_look_up(struct native_scratch *n, __u64 address)
 
 	if (!n)
 		return PYBPF_NATIVE_END_NO_MAPPING;
-	native_count_mappings(&n->search, address);
-	m = n->search.low ? native_mapping(&n->search, n->search.low) : NULL;
-	if (!m || address - m->start >= m->size)
+	m = native_mapping_of(&n->search, address);
+	if (!m)
 		return native_without_row(n, 0, 0, PYBPF_NATIVE_END_NO_MAPPING);
 	file = m->file;
 	first = m->first;
@@ -261,6 +270,33 @@ static __always_inline int native_find_rule(struct native_scratch *n)
 	return end;
 }
 
+/* Bytes from the opcode of `call *operand` to its end: the operand has 1, 2, 3, 5 or 6. */
+#define NATIVE_IS_CALL(code, size)                                                                                     \
+	(((code) >> (64 - 8 * (size)) & 0xff) == 0xff && ((code) >> (64 - 8 * ((size)-1) + 3) & 7) == 2)
+#define NATIVE_CALL_SIZE 5 /* of call and a distance */
+
+/* Returns 1 if the bytes before an address are a call (Intel SDM, volume 2), which then may return there. */
+WALK_ONCE int native_is_behind_call(struct native_scratch *n, __u64 pc)
+{
+	__u64 code = 0;
+
+	if (!n || native_read(n, &code, sizeof(code), pc - sizeof(code)))
+		return 0;
+	return (code >> (64 - 8 * NATIVE_CALL_SIZE) & 0xff) == 0xe8 || NATIVE_IS_CALL(code, 2) ||
+	       NATIVE_IS_CALL(code, 3) || NATIVE_IS_CALL(code, 4) || NATIVE_IS_CALL(code, 6) || NATIVE_IS_CALL(code, 7);
+}
+
+/* Goes to the caller by n->found. Returns NOT_ASKED, or how the search ends. */
+static __always_inline int native_leave(struct native_scratch *n)
+{
+	int end = native_step(n, &n->registers, n->found.rule, n->found.file_pc + !n->exact);
+
+	if (n->found.rule & PYBPF_RULE_CHECKED && (end == PYBPF_NATIVE_NOT_ASKED || end == PYBPF_NATIVE_END_WHOLE) &&
+	    (!native_is_behind_call(n, n->registers.pc) || !native_mapping_of(&n->search, n->registers.pc - 1)))
+		return PYBPF_NATIVE_END_NO_ROW;
+	return end;
+}
+
 /* Keeps one frame and goes to its caller. Returns 1 when the search has ended. */
 WALK_ONCE int native_next(struct native_scratch *n)
 {
@@ -277,7 +313,7 @@ WALK_ONCE int native_next(struct native_scratch *n)
 	n->hash = walk_mix(n->hash, n->found.frame);
 	n->nr++;
 	if (end == PYBPF_NATIVE_NOT_ASKED) {
-		end = native_step(n, &n->registers, n->found.rule, n->found.file_pc + !n->exact);
+		end = native_leave(n);
 		/* A signal interrupts anywhere. */
 		n->exact = PYBPF_RULE_KIND(n->found.rule) == PYBPF_NATIVE_SIGNAL;
 	}

@@ -82,6 +82,9 @@ enum pybpf_native_kind {
 #define PYBPF_RULE_KIND(rule) ((rule)&15u)
 /* The instructions are those of the function that evaluates Python's frames. */
 #define PYBPF_RULE_EVAL (1u << 4)
+/* It was made of what follows the instruction: the return address that it leads to has to lie behind a call, in
+ * a mapping. */
+#define PYBPF_RULE_CHECKED (1u << 5)
 /* Where the caller's frame pointer is, unless the kind says it: enum pybpf_native_bp. */
 #define PYBPF_RULE_BP_SHIFT 6
 #define PYBPF_RULE_BP(rule) ((rule) >> PYBPF_RULE_BP_SHIFT & 3u)

@@ -154,20 +154,6 @@ static void jump(struct flow *f, uint32_t from, uint64_t target, const struct fl
 	walked_at(f, from)->target = to;
 }
 
-static bool is_conditional(const struct x86_instruction *i)
-{
-	if (i->map == X86_ONE_BYTE)
-		return (i->opcode >= 0x70 && i->opcode < 0x80) || (i->opcode >= 0xe0 && i->opcode < 0xe4);
-	return i->map == X86_0F && !i->is_vex && !i->is_evex && i->opcode >= 0x80 && i->opcode < 0x90;
-}
-
-/* ud2, ud1, ud0 */
-static bool is_undefined(const struct x86_instruction *i)
-{
-	return i->map == X86_0F && !i->is_vex && !i->is_evex &&
-	       (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff);
-}
-
 /* What follows a call is looked at last: it may not return, and then that is any other code. */
 static void call(struct flow *f, uint32_t from, uint64_t target)
 {
@@ -194,12 +180,6 @@ static void return_from(struct flow *f, uint32_t from)
 		fall_through(f, from, pc, &place);
 }
 
-static bool is_a_call(const struct x86_instruction *i)
-{
-	return i->map == X86_ONE_BYTE &&
-	       (i->opcode == 0xe8 || (i->opcode == 0xff && ((i->reg & 7) == 2 || (i->reg & 7) == 3)));
-}
-
 /* Follows an instruction that is no jump. pc: of the next one. */
 static void follow_other(struct flow *f, uint32_t from, const struct x86_instruction *i, uint64_t pc,
 			 struct flow_place *place)
@@ -216,7 +196,7 @@ static void follow_other(struct flow *f, uint32_t from, const struct x86_instruc
 	f->has_root |= place->is_root;
 	if (i->map == X86_ONE_BYTE && i->opcode == 0x8d && i->base == X86_IP)
 		flow_code_note(&f->code, pc + (uint64_t)(int64_t)i->displacement, FLOW_BEGIN_PERHAPS);
-	if (!is_a_call(i))
+	if (!x86_is_call(i))
 		fall_through(f, from, pc, place);
 	/* What begins a program calls what ends it. */
 	else if (!f->is_entry || !place->is_root)
@@ -266,9 +246,9 @@ static void follow(struct flow *f, uint32_t index)
 	}
 	one->length = i.length;
 	pc = one->pc + i.length;
-	if (is_undefined(&i))
+	if (x86_is_undefined(&i))
 		return;
-	if (is_conditional(&i)) {
+	if (x86_is_conditional(&i)) {
 		jump(f, index, pc + (uint64_t)i.immediate, &place);
 		fall_through(f, index, pc, &place);
 	} else if (i.map == X86_ONE_BYTE) {

@@ -451,3 +451,22 @@ bool x86_writes(const struct x86_instruction *i, unsigned number)
 	       (written & WRITES_OPCODE && ((i->opcode & 7u) | i->extension) == number) ||
 	       (written & WRITES_VVVV && i->vvvv == number);
 }
+
+bool x86_is_conditional(const struct x86_instruction *i)
+{
+	if (i->map == X86_ONE_BYTE)
+		return (i->opcode >= 0x70 && i->opcode < 0x80) || (i->opcode >= 0xe0 && i->opcode < 0xe4);
+	return i->map == X86_0F && !i->is_vex && !i->is_evex && i->opcode >= 0x80 && i->opcode < 0x90;
+}
+
+bool x86_is_undefined(const struct x86_instruction *i)
+{
+	return i->map == X86_0F && !i->is_vex && !i->is_evex &&
+	       (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff);
+}
+
+bool x86_is_call(const struct x86_instruction *i)
+{
+	return i->map == X86_ONE_BYTE &&
+	       (i->opcode == 0xe8 || (i->opcode == 0xff && ((i->reg & 7) == 2 || (i->reg & 7) == 3)));
+}

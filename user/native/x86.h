@@ -47,4 +47,10 @@ bool x86_decode(const uint8_t *code, size_t size, struct x86_instruction *out);
 /* Returns whether the instruction may write a general register, but for push, pop, leave, enter, and calls. */
 bool x86_writes(const struct x86_instruction *i, unsigned number);
 
+/* Returns whether the instruction is a jump that the flags, or a counter, decide. */
+bool x86_is_conditional(const struct x86_instruction *i);
+/* ud2, ud1, ud0: what a compiler puts where nothing comes to. */
+bool x86_is_undefined(const struct x86_instruction *i);
+bool x86_is_call(const struct x86_instruction *i);
+
 #endif
