@@ -15,6 +15,7 @@
 #include "dump/stack.h"
 #include "dump/state.h"
 #include "native/ask.h"
+#include "native/ask_ahead.h"
 #include "native/ask_lines.h"
 #include "session/source_file.h"
 
@@ -37,6 +38,7 @@ static helper_service *const items[] = {
 	dump_serve_sockets,
 	dump_serve_stack,
 	dump_serve_state,
+	native_serve_ahead,
 	native_serve_lines,
 	native_serve_mappings,
 	native_serve_names,

@@ -12,6 +12,7 @@
 #include "native/debug_cache.h"
 #include "native/fetched.h"
 #include "native/functions.h"
+#include "native/made.h"
 #include "native/mapped.h"
 #include "native/table.h"
 
@@ -44,10 +45,15 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 	struct stat st;
 	int fd;
 
-	if (!map->executable || (!map->inode && strcmp(map->path, NATIVE_VDSO) != 0))
+	if (!map->executable || (!map->inode && strcmp(map->path, NATIVE_VDSO) != 0 && !native_is_made_map(map)))
 		return 0;
 	if (out->count == NATIVE_MAPPED_MAX) {
 		out->left_out++;
+		return 0;
+	}
+	if (native_is_made_map(map)) {
+		native_describe_made(map, item);
+		out->count++;
 		return 0;
 	}
 	memset(item, 0, sizeof(*item));
@@ -280,6 +286,10 @@ static int find_names(const struct names_question *q, struct native_named *named
 
 	for (uint32_t i = 0; i < q->count; i++)
 		named[i].address = q->base + q->pcs[i];
+	if (native_is_made(&q->source.mapped)) {
+		native_find_made_names(q->source.pid, named, q->count);
+		return 0;
+	}
 	if (q->source.fetched_size)
 		return find_names_in_fetched(&q->source, named, q->count);
 	err = native_open_mapped(q->source.pid, &q->source.mapped, &elf);

@@ -25,7 +25,7 @@ struct native_identity {
 #define NATIVE_PATH_MAX 256
 struct native_mapped {
 	uint64_t start, end, offset;
-	struct native_identity file; /* inode 0: the kernel's own code, [vdso] */
+	struct native_identity file; /* inode 0: the kernel's own code, [vdso], or none at all (native/made.h) */
 	char path[NATIVE_PATH_MAX];  /* its end, if it is longer */
 };
 

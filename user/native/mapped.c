@@ -47,7 +47,12 @@ static int open_vdso(struct elf_file **out)
 
 bool native_is_vdso(const struct native_mapped *mapped)
 {
-	return !mapped->file.inode;
+	return !mapped->file.inode && !mapped->file.mtime_ns;
+}
+
+bool native_is_made(const struct native_mapped *mapped)
+{
+	return !mapped->file.inode && mapped->file.mtime_ns;
 }
 
 void native_identify(const struct stat *st, struct native_identity *out)
@@ -89,6 +94,8 @@ int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf
 	*out = NULL;
 	if (native_is_vdso(mapped))
 		return open_vdso(out);
+	if (native_is_made(mapped))
+		return -ENOEXEC;
 	fd = pid ? procfs_open_map(procfs_task(pid, NULL) ?: pid, &map) : open_path(mapped);
 	if (fd < 0)
 		return fd;

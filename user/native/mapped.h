@@ -14,6 +14,8 @@
 #define NATIVE_VDSO "[vdso]"
 
 bool native_is_vdso(const struct native_mapped *mapped);
+/* Returns whether the mapping is of code in no file (native/made.h). */
+bool native_is_made(const struct native_mapped *mapped);
 /* Fills in what tells a file from what it was before: size and mtime_ns. */
 void native_identify(const struct stat *st, struct native_identity *out);
 /*

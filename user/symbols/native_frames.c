@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "native/made.h"
 #include "symbols/native_libraries.h"
 #include "symbols/native_places.h"
 #include "symbols/native_plumbing.h"
@@ -225,8 +226,12 @@ void native_frames_resume(struct native_frames *t, uint32_t file)
 
 static bool is_plumbing(const struct native_frames *t, uint32_t file, const char *name, bool is_demangled)
 {
+	const struct native_library *library = native_library_at(&t->libraries, file);
+
 	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
-	return !is_demangled && native_is_plumbing(name, native_library_at(&t->libraries, file)->about.is_interpreter);
+	return !is_demangled &&
+	       (native_is_plumbing(name, library->about.is_interpreter) ||
+		(library->is_made && !strncmp(name, NATIVE_MADE_TRAMPOLINE, strlen(NATIVE_MADE_TRAMPOLINE))));
 }
 
 void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
@@ -338,6 +343,23 @@ static bool is_gap(enum pybpf_native_end end)
 	       end == PYBPF_NATIVE_END_NO_TABLE;
 }
 
+static void tell_gap(const struct native_frames *t, const struct pybpf_stack_event *event,
+		     const struct native_stack *native)
+{
+	bool has_no_row = event->native_end == PYBPF_NATIVE_END_NO_ROW && native->count;
+	struct native_gap gap = {.file = 0};
+
+	if (!t->on_gap)
+		return;
+	if (has_no_row) {
+		gap.file = PYBPF_NATIVE_FRAME_FILE(native->frames[native->count - 1]);
+		gap.pc = PYBPF_NATIVE_FRAME_PC(native->frames[native->count - 1]);
+		gap.is_innermost = native->count == 1;
+	}
+	if (has_no_row || is_gap(event->native_end))
+		t->on_gap(t->on_gap_arg, event->proc_id, &gap);
+}
+
 int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event *event, const uint64_t *frames,
 			uint32_t entries, bool last, struct native_stack *out)
 {
@@ -345,10 +367,7 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 
 	*out = (struct native_stack){.frames = frames, .count = event->nr_native, .left = event->nr_native};
 	out->is_whole = event->native_end == PYBPF_NATIVE_END_WHOLE;
-	if (t->on_gap && is_gap(event->native_end))
-		t->on_gap(t->on_gap_arg, event->proc_id, 0);
-	else if (t->on_gap && event->native_end == PYBPF_NATIVE_END_NO_ROW && out->count)
-		t->on_gap(t->on_gap_arg, event->proc_id, PYBPF_NATIVE_FRAME_FILE(frames[out->count - 1]));
+	tell_gap(t, event, out);
 	runs = count_runs(out);
 	if (!out->is_whole)
 		out->join = NATIVE_JOIN_NONE;
@@ -379,7 +398,7 @@ static void write_text(const struct native_frames *t, const struct instruction *
 		snprintf(text, TEXT_MAX, "[unknown code]");
 	else if (file->about.is_interpreter)
 		snprintf(text, TEXT_MAX, "[CPython]");
-	else if (file->is_kernels)
+	else if (file->is_no_file)
 		snprintf(text, TEXT_MAX, "%s", file->name);
 	else
 		snprintf(text, TEXT_MAX, "[%s+0x%" PRIx64 "]", file->name, address_of(file, one));
@@ -415,12 +434,33 @@ static uint32_t add_to_profile(const struct native_frames *t, struct instruction
 		return PROFILE_NONE;
 	code.marks = one->name ? 0 : PROFILE_CODE_NAMELESS;
 	write_text(t, one, text);
-	one->in_profile = profile_add_code(profile, text, file && !file->is_kernels ? file->name : "", &code);
+	one->in_profile = profile_add_code(profile, text, file && !file->is_no_file ? file->name : "", &code);
 	return one->in_profile;
 }
 
 /* Functions of the C library that begin a program or a thread, which are often nameless. */
 #define BEGINNING 3
+
+/*
+ * Returns whether a frame is of CPython's own JIT: code in no file, which the evaluation loop, or what stands in its
+ * place, has called. Other JITs' code is called by functions of C.
+ */
+static bool is_interpreters_jit(const struct native_frames *t, const struct native_stack *native)
+{
+	for (uint32_t i = native->left; i < native->count; i++) {
+		uint64_t frame = native->frames[i];
+		uint32_t found = intern_find(&t->instructions, &(uint64_t){without_marks(frame)});
+		const struct instruction *one = found == INTERN_NONE ? NULL : intern_item(&t->instructions, found);
+		const struct native_library *file = library_of(t, frame);
+
+		if (!one || !file)
+			return false;
+		if (!file->is_made || one->name)
+			return i > native->left &&
+			       (frame & PYBPF_NATIVE_FRAME_EVAL || (file->about.is_interpreter && one->is_plumbing));
+	}
+	return false;
+}
 
 /*
  * Returns whether a frame is part of how the interpreter runs Python's functions, or of how the thread began, and is
@@ -433,6 +473,7 @@ static bool is_hidden(const struct native_frames *t, const struct native_stack *
 	if (t->options.all)
 		return false;
 	return one->is_plumbing || native->frames[native->left] & PYBPF_NATIVE_FRAME_EVAL ||
+	       is_interpreters_jit(t, native) ||
 	       (native->is_whole && native->left + BEGINNING >= native->count && !one->name && file &&
 		file->is_c_library);
 }

@@ -64,11 +64,13 @@ uint32_t native_frames_most_put_off(const struct native_frames *t, uint32_t *cou
 /* What is put off in the file is wanted again. */
 void native_frames_resume(struct native_frames *t, uint32_t file);
 
-/*
- * Called when the search for a process's native frames has ended where a mapping or a table was missing, or, with its
- * number, in a file in a function without call frame information.
- */
-typedef void native_frames_on_gap(void *arg, uint64_t proc_id, uint32_t file);
+/* Where the search for a process's native frames has ended because something was missing. */
+struct native_gap {
+	uint32_t file; /* in which a function has no call frame information; 0: a mapping or a table was missing */
+	uint32_t pc;   /* in it: that of the frame */
+	bool is_innermost;
+};
+typedef void native_frames_on_gap(void *arg, uint64_t proc_id, const struct native_gap *gap);
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg);
 
 /* The profile is another one now: frames have other numbers. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "native/made.h"
 #include "profile/mappings.h"
 
 #define PAGE_BYTES 4096u
@@ -51,7 +52,8 @@ uint32_t native_libraries_add(struct native_libraries *l, const char *path)
 		l->room = room;
 	}
 	added = &l->items[l->count];
-	*added = (struct native_library){.path = strdup(path), .is_kernels = *path == '['};
+	*added = (struct native_library){
+		.path = strdup(path), .is_no_file = *path == '[', .is_made = !strcmp(path, NATIVE_MADE)};
 	if (!added->path)
 		return 0;
 	slash = strrchr(added->path, '/');

@@ -12,7 +12,8 @@
 struct native_library {
 	char *path;       /* as it was mapped */
 	const char *name; /* in it, without its folders */
-	bool is_kernels;  /* [vdso] */
+	bool is_no_file;  /* [vdso], and what was made at run time */
+	bool is_made;     /* the latter */
 	bool is_c_library;
 	struct native_file about;
 	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */

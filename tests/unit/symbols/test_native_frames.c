@@ -374,13 +374,13 @@ struct gaps {
 	int of_process, of_file;
 };
 
-static void count_gap(void *arg, uint64_t proc_id, uint32_t file)
+static void count_gap(void *arg, uint64_t proc_id, const struct native_gap *gap)
 {
 	struct gaps *gaps = arg;
 
 	assert_int_equal(proc_id, 77);
-	assert_true(!file || file == PYBPF_NATIVE_FRAME_FILE(EXT(2)));
-	++*(file ? &gaps->of_file : &gaps->of_process);
+	assert_true(!gap->file || (gap->file == PYBPF_NATIVE_FRAME_FILE(EXT(2)) && gap->pc == 2 && !gap->is_innermost));
+	++*(gap->file ? &gaps->of_file : &gaps->of_process);
 }
 
 static void test_gaps_are_told(void **state)

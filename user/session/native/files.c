@@ -2,9 +2,12 @@
 #include "session/native/files.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "native/made.h"
+#include "native/mapped.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3
@@ -12,6 +15,13 @@
 #define PAUSE_S 0.1
 /* Until pages that were given back can be used. */
 #define RETRY_S 1.1
+/*
+ * Longest time from one addition of rows to the next. The whole table is written anew, which takes some 10 ms for a
+ * large one, of more pages than this.
+ */
+#define STOPS_PAUSE_S       0.2
+#define STOPS_PAUSE_LARGE_S 2.0
+#define LARGE_TABLE         64
 
 void native_files_init(struct native_files *f, struct native_pages *pages, struct native_frames *frames)
 {
@@ -23,21 +33,43 @@ void native_files_init(struct native_files *f, struct native_pages *pages, struc
 
 void native_files_free(struct native_files *f)
 {
+	for (uint32_t i = 0; i < f->known.count; i++)
+		native_stops_free(native_files_at(f, i)->stops);
 	intern_free(&f->known);
+}
+
+/* Code in no file has no rows but those of single instructions. */
+static void describe_made(struct native_files *f, struct native_known_file *file)
+{
+	struct native_file shown;
+
+	f->made++;
+	native_made_about(&file->source.mapped, &file->about);
+	file->is_known = true;
+	file->state = NATIVE_FILE_NONE;
+	shown = file->about;
+	/* A profile has no mapping of it. */
+	shown.nr_segments = 0;
+	native_frames_describe_file(f->frames, file->number, &shown);
 }
 
 uint32_t native_files_find(struct native_files *f, const struct native_source *source)
 {
 	const struct native_known_file fresh = {.id = source->mapped.file, .source = *source};
+	bool added = false, is_made = native_is_made(&source->mapped);
 	struct native_known_file *file;
-	bool added = false;
-	uint32_t i = intern_add(&f->known, &fresh, &added);
+	uint32_t i;
 
+	if (is_made && f->made >= NATIVE_MADE_MAX)
+		return intern_find(&f->known, &fresh);
+	i = intern_add(&f->known, &fresh, &added);
 	if (i == INTERN_NONE)
 		return i;
 	file = native_files_at(f, i);
 	if (added)
 		file->number = native_frames_add_file(f->frames, source->mapped.path);
+	if (added && is_made)
+		describe_made(f, file);
 	/* Not while its rows are asked for: the same question is asked again until it has its answer. */
 	else if (file->state != NATIVE_FILE_WANTED || !file->source.pid)
 		file->source = *source;
@@ -94,7 +126,8 @@ static bool make_room(struct native_files *f, double now)
 	for (uint32_t i = 0; i < f->known.count; i++) {
 		struct native_known_file *file = native_files_at(f, i);
 
-		if (file->state != NATIVE_FILE_THERE || file->users || file->has_sharers || !file->pages)
+		if (file->state != NATIVE_FILE_THERE || file->users || file->has_sharers || !file->pages ||
+		    native_is_made(&file->source.mapped))
 			continue;
 		give_pages(f, file, now);
 		hide_table(f, file);
@@ -236,6 +269,125 @@ void native_files_want_flow(struct native_files *f, uint32_t index)
 	file->wants_flow = true;
 	file->state = NATIVE_FILE_WANTED;
 	file->tries = 0;
+}
+
+void native_files_want_stop(struct native_files *f, uint32_t index, const struct native_stop *stop, double now)
+{
+	struct native_known_file *file = native_files_at(f, index);
+
+	/* What several files share stays as it is. */
+	if (file->has_sharers)
+		return;
+	if (!file->stops)
+		file->stops = native_stops_new();
+	if (file->stops)
+		native_stops_add(file->stops, stop, now);
+}
+
+uint32_t native_files_next_stopped(const struct native_files *f, double now)
+{
+	for (uint32_t i = 0; i < f->known.count; i++) {
+		const struct native_known_file *file = native_files_at(f, i);
+
+		if (file->stops && (file->state == NATIVE_FILE_THERE || file->state == NATIVE_FILE_NONE) &&
+		    file->source.pid && native_stops_are_due(file->stops, now))
+			return i;
+	}
+	return INTERN_NONE;
+}
+
+/* Reads the rows of the file's table from the kernel side. Returns 0 or negative errno; *rows is freed by the caller.
+ */
+static int read_table(const struct native_files *f, const struct native_shown *shown, struct pybpf_native_row **rows)
+{
+	int err = 0;
+
+	*rows = malloc((shown->pages + 1u) * sizeof(struct pybpf_native_page));
+	if (!*rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < shown->pages && !err; i++)
+		err = native_pages_read(f->pages, shown->first + i,
+					(struct pybpf_native_page *)(*rows + (size_t)i * PYBPF_NATIVE_PAGE_ROWS));
+	return err;
+}
+
+/* Programs use these rows from now on. Without room they go on with the old ones. */
+static int replace_table(struct native_files *f, struct native_known_file *file, const struct pybpf_native_row *rows,
+			 size_t count, double now)
+{
+	uint32_t first, pages = native_pages_of_rows(count);
+	int err = count ? native_pages_take(f->pages, pages, now, &first) : -ENOENT;
+
+	if (err)
+		return err;
+	err = native_pages_write_rows(f->pages, first, rows, count);
+	if (err) {
+		native_pages_give(f->pages, first, pages, now);
+		return err;
+	}
+	native_pages_give(f->pages, file->shown.first, file->shown.pages, now);
+	hide_table(f, file);
+	file->first = first;
+	file->pages = pages;
+	file->shown = (struct native_shown){first, pages, count};
+	f->rows += count;
+	f->there++;
+	file->state = NATIVE_FILE_THERE;
+	return 0;
+}
+
+static int add_ahead(struct native_files *f, struct native_known_file *file, struct native_ahead_rows *ahead,
+		     double now)
+{
+	const struct native_shown old =
+		file->stops->is_anew && native_is_made(&file->source.mapped) ? (struct native_shown){0} : file->shown;
+	struct pybpf_native_row *before = NULL, *rows = NULL;
+	size_t count = 0;
+	int err = read_table(f, &old, &before);
+
+	err = err ? err : native_stops_merge(before, old.rows, ahead->rows, ahead->count, &rows, &count);
+	err = err ? err : replace_table(f, file, rows, count, now);
+	log_debug("native frames: %u more rows of %s, %zu in all: %s", ahead->count, file->source.mapped.path, count,
+		  strerror(-err));
+	free(before);
+	free(rows);
+	return err;
+}
+
+int native_files_pass_stops(struct native_files *f, uint32_t index, double now, struct native_ahead_rows *room)
+{
+	struct native_known_file *file = native_files_at(f, index);
+	struct native_stop stops[NATIVE_STOPS_MAX];
+	uint32_t count = native_stops_next(file->stops, &file->source, stops);
+	int err = native_ask_ahead(&file->stops->source, file->about.base, stops, count, room);
+
+	if (err == -EINPROGRESS)
+		return err;
+	if (!err && room->count)
+		err = add_ahead(f, file, room, now);
+	if (err)
+		log_debug("native frames: no more rows of %s: %s", file->source.mapped.path,
+			  helper_describe_error(err));
+	native_stops_pass(file->stops, err ? NULL : room, now,
+			  file->shown.pages > LARGE_TABLE ? STOPS_PAUSE_LARGE_S : STOPS_PAUSE_S);
+	return 0;
+}
+
+void native_files_forget_made(struct native_files *f, uint64_t life, double now)
+{
+	for (uint32_t i = 0; i < f->known.count; i++) {
+		struct native_known_file *file = native_files_at(f, i);
+
+		if (!native_is_made(&file->source.mapped) || file->source.mapped.file.size != life)
+			continue;
+		native_stops_free(file->stops);
+		file->stops = NULL;
+		if (!file->shown.pages)
+			continue;
+		give_pages(f, file, now);
+		hide_table(f, file);
+		file->state = NATIVE_FILE_NONE;
+	}
 }
 
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid)

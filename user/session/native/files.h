@@ -10,6 +10,7 @@
 #include "base/intern.h"
 #include "native/ask.h"
 #include "session/native/pages.h"
+#include "session/native/stops.h"
 #include "symbols/native_frames.h"
 
 enum native_file_state {
@@ -36,6 +37,7 @@ struct native_known_file {
 	uint32_t first, pages;       /* of its table; pages 0: it has none */
 	struct native_shown shown;   /* the table that programs use, while another one is made, too */
 	bool wants_flow;             /* a stack has ended in a function without call frame information */
+	struct native_stops *stops;  /* instructions at which others have ended since; NULL: none has */
 	struct native_source source; /* of the process that was seen last with it */
 	uint32_t users;              /* processes that map it */
 	bool is_filled;              /* its pages are being filled */
@@ -44,11 +46,14 @@ struct native_known_file {
 	double try_at; /* CLOCK_MONOTONIC seconds: not before this */
 };
 
+/* Most processes' windows of code in no file (native/made.h) that a run knows. Those of others are not followed. */
+#define NATIVE_MADE_MAX 1024
+
 struct native_files {
 	struct native_pages *pages;
 	struct native_frames *frames;
 	struct intern known; /* struct native_known_file */
-	uint32_t there;
+	uint32_t there, made;
 	uint64_t rows, refused, unreadable;
 };
 
@@ -73,6 +78,18 @@ int native_files_make(struct native_files *f, uint32_t index, double now, struct
 /* Has a better table made of a file: a stack has ended in it, in a function without call frame information. */
 void native_files_want_flow(struct native_files *f, uint32_t index);
 
+/*
+ * Has rows made of an instruction at which a stack has ended, though all is known of its file that is to be had at
+ * once, or it has no file. now: CLOCK_MONOTONIC seconds.
+ */
+void native_files_want_stop(struct native_files *f, uint32_t index, const struct native_stop *stop, double now);
+/* Returns the index of a file with such instructions, or INTERN_NONE. now: CLOCK_MONOTONIC seconds. */
+uint32_t native_files_next_stopped(const struct native_files *f, double now);
+/* Asks for their rows, as native_files_make() does. *room: memory for an answer. */
+int native_files_pass_stops(struct native_files *f, uint32_t index, double now, struct native_ahead_rows *room);
+
+/* The process with code in no file has ended, of which it is nothing any more. now: CLOCK_MONOTONIC seconds. */
+void native_files_forget_made(struct native_files *f, uint64_t life, double now);
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);
 

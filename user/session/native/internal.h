@@ -9,6 +9,7 @@
 
 #include "base/intern.h"
 #include "native/ask.h"
+#include "native/ask_ahead.h"
 #include "native/ask_lines.h"
 #include "native/walker.h"
 #include "session/native/fetch.h"
@@ -44,6 +45,7 @@ enum job {
 	JOB_NONE,
 	JOB_MAPPINGS,
 	JOB_ROWS,
+	JOB_STOPS,
 	JOB_NAMES,
 	JOB_LINES,
 };
@@ -51,6 +53,7 @@ enum job {
 union answer {
 	struct native_mappings mappings;
 	struct native_rows rows;
+	struct native_ahead_rows ahead;
 	struct native_names names;
 	struct native_lines_found lines;
 };

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/native.h"
+#include "native/made.h"
+#include "native/mapped.h"
 #include "processes/processes.h"
 #include "session/account_entry.h"
 #include "session/internal.h"
@@ -29,13 +31,22 @@
 /* Likewise for lines: information of 80 MiB takes a second of CPU time. */
 #define LINES_END_S 9.0
 
-static void on_gap(void *arg, uint64_t proc_id, uint32_t file)
+/* All that is known of the file at once is in its table. */
+static bool is_complete(const struct native_known_file *file)
+{
+	return native_is_made(&file->source.mapped) || file->about.has_flow;
+}
+
+static void on_gap(void *arg, uint64_t proc_id, const struct native_gap *gap)
 {
 	struct session_native_state *n = arg;
 	struct mapper *mapper = native_mapper_of(n, proc_id);
-	uint32_t index = file ? native_files_of(&n->files, file) : INTERN_NONE;
+	uint32_t index = gap->file ? native_files_of(&n->files, gap->file) : INTERN_NONE;
 
-	if (index != INTERN_NONE)
+	if (index != INTERN_NONE && is_complete(native_files_at(&n->files, index)))
+		native_files_want_stop(&n->files, index, &(struct native_stop){gap->pc, gap->is_innermost},
+				       clock_s(CLOCK_MONOTONIC));
+	else if (index != INTERN_NONE)
 		native_files_want_flow(&n->files, index);
 	else if (mapper)
 		mapper->is_due = true;
@@ -198,6 +209,12 @@ static bool choose_job(const struct session *s, double now)
 		n->job_proc_id = mapper->proc_id;
 		return true;
 	}
+	/* Large files take seconds. */
+	n->job_file = n->names_only ? INTERN_NONE : native_files_next_stopped(&n->files, now);
+	if (n->job_file != INTERN_NONE) {
+		n->job = JOB_STOPS;
+		return true;
+	}
 	n->job_file = n->names_only ? INTERN_NONE : native_files_next(&n->files, now);
 	if (n->job_file != INTERN_NONE) {
 		n->job = JOB_ROWS;
@@ -298,6 +315,8 @@ static int look_at_mappings(struct session_native_state *n, double now)
 	err = native_ask_mappings(mapper->pid, mapper->proc_id, &n->answer->mappings);
 	if (err == -EINPROGRESS)
 		return err;
+	for (uint32_t i = 0; i < n->answer->mappings.count && !err; i++)
+		native_own_made(&n->answer->mappings.items[i], mapper->proc_id);
 	mapper->is_due = err && helper_has_no_answer(err);
 	if (!err && !is_same_list(n, mapper, &n->answer->mappings)) {
 		take_mappings(n, mapper, &n->answer->mappings);
@@ -383,12 +402,22 @@ static int find_names(struct session *s)
 	return 0;
 }
 
+static int pass_stops(struct session_native_state *n, double now)
+{
+	int err = native_files_pass_stops(&n->files, n->job_file, now, &n->answer->ahead);
+
+	if (!err)
+		note_users(n, n->job_file);
+	return err;
+}
+
 /* Goes on with the question. Returns 0 when it is answered, or -EINPROGRESS. */
 static int work_on_job(struct session *s, double now)
 {
 	struct session_native_state *n = s->native;
 	int err = n->job == JOB_MAPPINGS ? look_at_mappings(n, now)
 		  : n->job == JOB_ROWS   ? make_table(n, now)
+		  : n->job == JOB_STOPS  ? pass_stops(n, now)
 		  : n->job == JOB_NAMES  ? find_names(s)
 					 : native_find_lines(s);
 
@@ -460,6 +489,7 @@ static void forget_process(struct session *s, uint64_t proc_id)
 	kernel_delete_native_list(s->kernel, proc_id);
 	native_hide(n, intern_item(&n->mappers, i), clock_s(CLOCK_MONOTONIC));
 	forget_mappings(n, intern_item(&n->mappers, i));
+	native_files_forget_made(&n->files, proc_id, clock_s(CLOCK_MONOTONIC));
 	intern_remove(&n->mappers, i);
 }
 

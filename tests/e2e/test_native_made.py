@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--native: code that is in no file, as JITs make it: followed by what its instructions do, and named by perf maps."""
+
+import collections
+import contextlib
+import os
+import subprocess
+
+import pytest
+
+import harness
+import native
+import peers
+import pythons
+from test_unknown_lines import with_jit
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+RATE = 499
+ENOUGH = 400
+INCOMPLETE = "[native frames incomplete]"
+UNKNOWN = "[unknown code]"
+IN_C = ("nc_outer", "nc_middle", "nc_inner", "nc_burn")
+MADE = ("made outer", "made_framed", "made_frameless")
+NUMBA = "numba==0.68.1"
+
+
+@contextlib.contextmanager
+def making(*words):
+    python = harness.default_python()
+    with harness.target(python, "made_code.py", native.library(python, "native_calls"), "300", *words) as target:
+        path = "/tmp/perf-%d.map" % target.pid
+        try:
+            yield target, path
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+def chains(run):
+    """(Frames of made code and of the library, without the clock's; marked or not) -> samples."""
+    found = collections.Counter()
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        shown = tuple(name for name in names if name.startswith(("made", "nc_", UNKNOWN)) or name == "old")
+        found[shown, INCOMPLETE in names] += count
+    return found
+
+
+def is_part(shown, whole):
+    """Whether these functions follow each other in a chain."""
+    return any(whole[at : at + len(shown)] == shown for at in range(len(whole)))
+
+
+def check(found, made, spin, is_stale=False):
+    """Whole chains are known ones from their begin; marked ones a part of these. Most are whole.
+
+    is_stale: above a mark there may be something that lay on the stack where the code before it had its return address.
+    """
+    for shown, marked in found:
+        if is_stale and marked and shown[:1] == (UNKNOWN,):
+            shown = shown[1:]
+        for whole in made + IN_C, spin:
+            if shown == whole[: len(shown)] or (marked and is_part(shown, whole)):
+                break
+        else:
+            raise AssertionError((shown, marked, found))
+    assert found[made + IN_C, False] > 50 and found[spin, False] > 10, found
+    lost = sum(count for (shown, marked), count in found.items() if marked and shown)
+    assert is_stale or lost < found.total() / 2, found
+
+
+def test_frames_and_names():
+    with making("named") as (target, _):
+        found = chains(harness.record_busy(target.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE))
+    check(found, MADE, ("made_spin",))
+
+
+@pytest.mark.parametrize("change", ["another user's", "a link"])
+def test_names_are_the_users_own(change):
+    """Anybody may make a file of that name."""
+    with making("named") as (target, path):
+        if change == "a link":
+            os.rename(path, path + "s")
+            os.symlink(path + "s", path)
+        else:
+            os.chown(path, 65534, 65534)
+        try:
+            found = chains(harness.record_busy(target.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE))
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path + "s")
+    check(found, (UNKNOWN,), (UNKNOWN,))
+
+
+def test_code_that_changes_in_its_place():
+    """What was found out of the code that was there before leads to no function that was not called."""
+    with making("named", "changing") as (target, _):
+        run = harness.record_busy(target.pid, "--native", fewest=2 * ENOUGH, seconds=4, rate=RATE)
+    check(chains(run), MADE, ("made_spin",), is_stale=True)
+
+
+TRAMPOLINES = """
+import sys, time
+def leaf(): sum(range(3000))
+def key(x): leaf(); return -x
+def work(): sorted(range(30), key=key)
+print("{}", flush=True)
+end = time.time() + 300
+while time.time() < end: work()
+"""
+CHAIN = ["<module>", "work", "builtin_sorted", "list_sort", "list_sort_impl", "key", "leaf"]
+
+
+@pytest.mark.parametrize("python", [item for item in pythons.interpreters() if item.version >= (3, 12) and not item.root], ids=lambda item: item.name)
+def test_trampolines_for_perf(python):
+    """-X perf has Python call each of its functions by code that it makes: that is stepped over."""
+    with harness.started([*python.argv, "-X", "perf", "-c", TRAMPOLINES], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        path = "/tmp/perf-%d.map" % process.pid
+        if not os.path.exists(path):
+            pytest.skip("this Python has no trampolines")
+        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE)
+        os.unlink(path)
+    whole = 0
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        if INCOMPLETE in names:
+            continue
+        whole += count
+        assert not any(name.startswith(("py", UNKNOWN)) for name in names), harness.show(stack)
+        known = [name for name in names if name in CHAIN]
+        assert known == CHAIN[: len(known)] or "list_sort_impl" not in names, harness.show(stack)
+    assert whole > 0.5 * harness.total(run.stacks()), run.stats["native"]
+    assert run.stats["native"]["not_joined"] == 0, run.stats["native"]
+
+
+@pytest.mark.parametrize("python", with_jit(), ids=lambda item: item.name)
+def test_cpythons_own_jit(python):
+    pythons.copy_targets()
+    with harness.started(python.command("jitted.py", "jit"), stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        run = harness.record_busy(process.pid, "--native", fewest=2 * ENOUGH, seconds=4, rate=RATE)
+    whole = 0
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        if INCOMPLETE not in names:
+            whole += count
+            assert UNKNOWN not in names, harness.show(stack)
+    assert whole > 0.5 * harness.total(run.stacks()), run.stats["native"]
+    assert run.stats["native"]["not_joined"] == 0, run.stats["native"]
+
+
+COMPILED = """
+import time
+import numba, numpy
+@numba.njit
+def add_up(values, turns):
+    total = 0.0
+    for turn in range(turns):
+        for i in range(values.shape[0]):
+            total += values[i] * 1.5 - total * 0.25
+        total += numpy.sort(values * 2.0)[turn]
+    return total
+values = numpy.random.rand(20000)
+def work(): add_up(values, 20)
+work()
+print("{}", flush=True)
+end = time.time() + 300
+while time.time() < end: work()
+"""
+
+
+def test_numba():
+    """What LLVM compiled has no frame pointers, and its callers are found."""
+    try:
+        python = peers.virtual_environment("numba", (NUMBA,)) / "python"
+    except peers.Missing as why:
+        pytest.skip(str(why))
+    with harness.started([python, "-c", COMPILED], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        harness.record(process.pid, "--native", seconds=1, rate=RATE)
+        run = harness.record_busy(process.pid, "--native", fewest=2 * ENOUGH, seconds=15, rate=RATE)
+    called = whole = 0
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        if UNKNOWN not in names:
+            continue
+        called += count
+        if INCOMPLETE in names:
+            continue
+        whole += count
+        assert names[:2] == ["<module>", "work"] and "Dispatcher_call" in names, harness.show(stack)
+    assert whole > 0.6 * called > 100, run.stats["native"]

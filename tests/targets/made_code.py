@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""made_code.py LIBRARY SECONDS [named] [changing]: calls code that it makes, as a JIT does. LIBRARY is build/native_calls.so.
+
+The first and the last of its functions keep no frame pointer. named: /tmp/perf-PID.map has their names. changing: at the
+same addresses the last one has another frame every now and then.
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import sys
+import time
+
+MS = 5
+OUTER, FRAMED, FRAMELESS, SPIN = 0, 0x40, 0x80, 0xC0
+SIZE = 0x40
+CHANGES_S = 0.7  # so long each frame stays
+
+library = ctypes.CDLL(sys.argv[1])
+memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+                   prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def call(at, target):
+    return b"\xe8" + (target - at - 5).to_bytes(4, "little", signed=True)
+
+
+def put(at, code):
+    memory[at : at + SIZE] = code.ljust(SIZE, b"\xcc")
+
+
+def put_frameless(size):
+    """push %rbx; sub $size, %rsp; call *%rsi; add $size, %rsp; pop %rbx; ret"""
+    code = b"\x53\x48\x83\xec" + bytes([size]) + b"\xff\xd6\x48\x83\xc4" + bytes([size]) + b"\x5b\xc3"
+    put(FRAMELESS, code)
+
+
+# sub $8, %rsp; call FRAMED; add $8, %rsp; ret
+put(OUTER, b"\x48\x83\xec\x08" + call(OUTER + 4, FRAMED) + b"\x48\x83\xc4\x08\xc3")
+# push %rbp; mov %rsp, %rbp; sub $48, %rsp; call FRAMELESS; leave; ret
+put(FRAMED, b"\x55\x48\x89\xe5\x48\x83\xec\x30" + call(FRAMED + 8, FRAMELESS) + b"\xc9\xc3")
+put_frameless(0x20)
+# mov $10000000, %ecx; dec %ecx in a loop; ret
+put(SPIN, b"\xb9\x80\x96\x98\x00\x83\xe9\x01\x75\xfb\xc3")
+
+through = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(base + OUTER)
+loop = ctypes.CFUNCTYPE(None)(base + SPIN)
+nc_outer = ctypes.cast(library.nc_outer, ctypes.c_void_p).value
+
+
+def work():
+    for _ in range(4):
+        through(MS, nc_outer)
+
+
+def spin():
+    loop()
+
+
+def write_map():
+    with open("/tmp/perf-%d.map" % os.getpid(), "w", encoding="utf-8") as out:
+        for at, name in ((OUTER, "made outer"), (FRAMED, "made_framed"), (FRAMELESS, "old"), (FRAMELESS, "made_frameless"), (SPIN, "made_spin")):
+            out.write("%x %x %s\n" % (base + at, SIZE, name))
+
+
+def main(seconds, changing):
+    begin = time.time()
+    while time.time() < begin + seconds:
+        if changing:
+            put_frameless(0x20 + 0x20 * (int((time.time() - begin) / CHANGES_S) % 2))
+        work()
+        spin()
+
+
+if __name__ == "__main__":
+    if "named" in sys.argv[3:]:
+        write_map()
+    print(json.dumps({"pid": os.getpid()}))
+    sys.stdout.flush()
+    main(float(sys.argv[2]), "changing" in sys.argv[3:])

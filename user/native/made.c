@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "native/made.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/remote.h"
+#include "native/mapped.h"
+
+#define WINDOW ((uint64_t)1 << 32)
+/* Programs have no higher addresses; [vsyscall] has. */
+#define ADDRESS_MAX ((uint64_t)1 << 47)
+
+/* Most bytes of a perf map: 100 of them name a function. */
+#define PERF_MAP_MAX ((off_t)64 << 20)
+/* Most bytes of a line. What is longer is not read. */
+#define LINE 4096
+
+bool native_is_made_map(const struct procfs_map *map)
+{
+	return !map->inode && strcmp(map->path, NATIVE_VDSO) != 0 && map->end <= ADDRESS_MAX;
+}
+
+void native_describe_made(const struct procfs_map *map, struct native_mapped *out)
+{
+	uint64_t window = map->start & ~(WINDOW - 1);
+
+	memset(out, 0, sizeof(*out));
+	out->start = map->start;
+	out->end = map->end < window + WINDOW ? map->end : window + WINDOW;
+	out->offset = map->start - window;
+	out->file.mtime_ns = window | 1;
+	snprintf(out->path, sizeof(out->path), "%s", NATIVE_MADE);
+}
+
+void native_own_made(struct native_mapped *mapped, uint64_t life)
+{
+	if (native_is_made(mapped))
+		mapped->file.size = life;
+}
+
+void native_made_about(const struct native_mapped *mapped, struct native_file *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = mapped->file;
+	out->base = mapped->start - mapped->offset;
+	out->nr_segments = 1;
+	out->segments[0].size = WINDOW;
+}
+
+/*
+ * Opens the process's perf map, which it writes by its PID as it sees it. Anybody may make a file of that name: it has
+ * to be a file of the process's user, and at the path itself, which no link may lead elsewhere.
+ */
+static int open_perf_map(pid_t pid)
+{
+	struct procfs_status status;
+	struct stat st, named;
+	char name[64];
+	const char *path = name;
+	int root, fd;
+
+	if (procfs_read_status(pid, &status))
+		return -1;
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", status.inside);
+	root = procfs_open_root(pid, &path);
+	if (root < 0)
+		return -1;
+	fd = procfs_open_below(root, path, &st, &(struct timespec){0});
+	if (fd >= 0 &&
+	    (fstatat(root, path + 1, &named, AT_SYMLINK_NOFOLLOW) || named.st_ino != st.st_ino ||
+	     named.st_dev != st.st_dev || st.st_uid != status.uid || st.st_nlink != 1 || st.st_size > PERF_MAP_MAX)) {
+		close(fd);
+		fd = -1;
+	}
+	close(root);
+	return fd;
+}
+
+/* Gives the name to the addresses in a range. What comes later in the file is what lies there now. */
+static void give_name(struct native_named *named, size_t count, uint64_t start, uint64_t size, const char *name)
+{
+	for (size_t i = 0; i < count && named[i].address < start + size; i++) {
+		if (named[i].address < start)
+			continue;
+		named[i].start = start;
+		named[i].size = size;
+		snprintf(named[i].symbol, sizeof(named[i].symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
+	}
+}
+
+/* A line: START SIZE NAME, numbers in hexadecimal digits. */
+static void take_line(char *line, struct native_named *named, size_t count)
+{
+	char *end;
+	uint64_t start = strtoull(line, &end, 16), size = *end == ' ' ? strtoull(end, &end, 16) : 0;
+
+	end += *end == ' ';
+	end[strcspn(end, "\r\n")] = '\0';
+	for (char *at = end; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	}
+	if (size && start < ADDRESS_MAX && size < WINDOW && *end)
+		give_name(named, count, start, size, end);
+}
+
+static void read_perf_map(int fd, struct native_named *named, size_t count)
+{
+	FILE *in = fdopen(fd, "r");
+	char line[LINE];
+	off_t read = 0;
+
+	if (!in) {
+		close(fd);
+		return;
+	}
+	/* It may grow meanwhile. */
+	while (read < PERF_MAP_MAX && fgets(line, sizeof(line), in)) {
+		read += (off_t)strlen(line);
+		take_line(line, named, count);
+	}
+	fclose(in);
+}
+
+/*
+ * What a trampoline calls, and how it ends (Python/asm_trampoline.S, 3.12 to 3.15). The last byte of the call is at the
+ * address of a caller.
+ */
+static bool is_trampoline(pid_t pid, uint64_t address)
+{
+	static const uint8_t plain[] = {0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},
+			     by_frame[] = {0xff, 0xd1, 0x5d, 0xc3};
+	uint8_t code[sizeof(plain)];
+
+	return !remote_read(pid, address - 1, code, sizeof(code)) &&
+	       (!memcmp(code, plain, sizeof(plain)) || !memcmp(code, by_frame, sizeof(by_frame)));
+}
+
+void native_find_made_names(pid_t pid, struct native_named *named, size_t count)
+{
+	int fd;
+
+	pid = procfs_task(pid, NULL) ?: pid;
+	fd = open_perf_map(pid);
+	if (fd >= 0)
+		read_perf_map(fd, named, count);
+	for (size_t i = 0; i < count; i++) {
+		if (named[i].size || !is_trampoline(pid, named[i].address))
+			continue;
+		named[i].start = named[i].address;
+		named[i].size = 1;
+		snprintf(named[i].symbol, sizeof(named[i].symbol), "%strampoline", NATIVE_MADE_TRAMPOLINE);
+	}
+}
