@@ -55,10 +55,11 @@ def is_part(shown, whole):
 def check(found, made, spin, is_stale=False):
     """Whole chains are known ones from their begin; marked ones a part of these. Most are whole.
 
-    is_stale: above a mark there may be something that lay on the stack where the code before it had its return address.
+    An instruction alone may be met before its mapping is known. is_stale: above a mark there may be something that lay on
+    the stack where the code before it had its return address.
     """
     for shown, marked in found:
-        if is_stale and marked and shown[:1] == (UNKNOWN,):
+        if marked and shown[:1] == (UNKNOWN,) and (is_stale or len(shown) == 1):
             shown = shown[1:]
         for whole in made + IN_C, spin:
             if shown == whole[: len(shown)] or (marked and is_part(shown, whole)):

@@ -259,12 +259,11 @@ int native_files_make(struct native_files *f, uint32_t index, double now, struct
 	return 0;
 }
 
-void native_files_want_flow(struct native_files *f, uint32_t index)
+/* Has a better table made: a stack has ended in a function without call frame information. */
+static void want_flow(struct native_known_file *file)
 {
-	struct native_known_file *file = native_files_at(f, index);
-
-	/* What several files share stays as it is. */
-	if (file->state != NATIVE_FILE_THERE || file->wants_flow || file->about.has_flow || file->has_sharers)
+	if (file->state != NATIVE_FILE_THERE || file->wants_flow || file->about.has_flow || file->has_sharers ||
+	    native_is_made(&file->source.mapped))
 		return;
 	file->wants_flow = true;
 	file->state = NATIVE_FILE_WANTED;
@@ -290,7 +289,7 @@ uint32_t native_files_next_stopped(const struct native_files *f, double now)
 		const struct native_known_file *file = native_files_at(f, i);
 
 		if (file->stops && (file->state == NATIVE_FILE_THERE || file->state == NATIVE_FILE_NONE) &&
-		    file->source.pid && native_stops_are_due(file->stops, now))
+		    !file->has_sharers && file->source.pid && native_stops_are_due(file->stops, now))
 			return i;
 	}
 	return INTERN_NONE;
@@ -370,6 +369,7 @@ int native_files_pass_stops(struct native_files *f, uint32_t index, double now, 
 			  helper_describe_error(err));
 	native_stops_pass(file->stops, err ? NULL : room, now,
 			  file->shown.pages > LARGE_TABLE ? STOPS_PAUSE_LARGE_S : STOPS_PAUSE_S);
+	want_flow(file);
 	return 0;
 }
 

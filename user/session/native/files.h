@@ -75,12 +75,10 @@ uint32_t native_files_next(const struct native_files *f, double now);
  */
 int native_files_make(struct native_files *f, uint32_t index, double now, struct native_rows *room);
 
-/* Has a better table made of a file: a stack has ended in it, in a function without call frame information. */
-void native_files_want_flow(struct native_files *f, uint32_t index);
-
 /*
- * Has rows made of an instruction at which a stack has ended, though all is known of its file that is to be had at
- * once, or it has no file. now: CLOCK_MONOTONIC seconds.
+ * A stack has ended at an instruction of the file without a rule: has rows made of that one, which takes some
+ * milliseconds, and then a better table of a file whose functions without call frame information were not followed.
+ * now: CLOCK_MONOTONIC seconds.
  */
 void native_files_want_stop(struct native_files *f, uint32_t index, const struct native_stop *stop, double now);
 /* Returns the index of a file with such instructions, or INTERN_NONE. now: CLOCK_MONOTONIC seconds. */

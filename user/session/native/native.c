@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "kernel/native.h"
 #include "native/made.h"
-#include "native/mapped.h"
 #include "processes/processes.h"
 #include "session/account_entry.h"
 #include "session/internal.h"
@@ -31,23 +30,15 @@
 /* Likewise for lines: information of 80 MiB takes a second of CPU time. */
 #define LINES_END_S 9.0
 
-/* All that is known of the file at once is in its table. */
-static bool is_complete(const struct native_known_file *file)
-{
-	return native_is_made(&file->source.mapped) || file->about.has_flow;
-}
-
 static void on_gap(void *arg, uint64_t proc_id, const struct native_gap *gap)
 {
 	struct session_native_state *n = arg;
 	struct mapper *mapper = native_mapper_of(n, proc_id);
 	uint32_t index = gap->file ? native_files_of(&n->files, gap->file) : INTERN_NONE;
 
-	if (index != INTERN_NONE && is_complete(native_files_at(&n->files, index)))
+	if (index != INTERN_NONE)
 		native_files_want_stop(&n->files, index, &(struct native_stop){gap->pc, gap->is_innermost},
 				       clock_s(CLOCK_MONOTONIC));
-	else if (index != INTERN_NONE)
-		native_files_want_flow(&n->files, index);
 	else if (mapper)
 		mapper->is_due = true;
 }
