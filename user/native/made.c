@@ -3,22 +3,17 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/remote.h"
 #include "native/mapped.h"
+#include "native/perf_map.h"
 
 #define WINDOW ((uint64_t)1 << 32)
 /* Programs have no higher addresses; [vsyscall] has. */
 #define ADDRESS_MAX ((uint64_t)1 << 47)
-
-/* Most bytes of a perf map: 100 of them name a function. */
-#define PERF_MAP_MAX ((off_t)64 << 20)
-/* Most bytes of a line. What is longer is not read. */
-#define LINE 4096
 
 bool native_is_made_map(const struct procfs_map *map)
 {
@@ -71,9 +66,9 @@ static int open_perf_map(pid_t pid)
 	if (root < 0)
 		return -1;
 	fd = procfs_open_below(root, path, &st, &(struct timespec){0});
-	if (fd >= 0 &&
-	    (fstatat(root, path + 1, &named, AT_SYMLINK_NOFOLLOW) || named.st_ino != st.st_ino ||
-	     named.st_dev != st.st_dev || st.st_uid != status.uid || st.st_nlink != 1 || st.st_size > PERF_MAP_MAX)) {
+	if (fd >= 0 && (fstatat(root, path + 1, &named, AT_SYMLINK_NOFOLLOW) || named.st_ino != st.st_ino ||
+			named.st_dev != st.st_dev || st.st_uid != status.uid || st.st_nlink != 1 ||
+			st.st_size > NATIVE_PERF_MAP_MAX)) {
 		close(fd);
 		fd = -1;
 	}
@@ -81,49 +76,15 @@ static int open_perf_map(pid_t pid)
 	return fd;
 }
 
-/* Gives the name to the addresses in a range. What comes later in the file is what lies there now. */
-static void give_name(struct native_named *named, size_t count, uint64_t start, uint64_t size, const char *name)
-{
-	for (size_t i = 0; i < count && named[i].address < start + size; i++) {
-		if (named[i].address < start)
-			continue;
-		named[i].start = start;
-		named[i].size = size;
-		snprintf(named[i].symbol, sizeof(named[i].symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
-	}
-}
-
-/* A line: START SIZE NAME, numbers in hexadecimal digits. */
-static void take_line(char *line, struct native_named *named, size_t count)
-{
-	char *end;
-	uint64_t start = strtoull(line, &end, 16), size = *end == ' ' ? strtoull(end, &end, 16) : 0;
-
-	end += *end == ' ';
-	end[strcspn(end, "\r\n")] = '\0';
-	for (char *at = end; *at; at++) {
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
-	}
-	if (size && start < ADDRESS_MAX && size < WINDOW && *end)
-		give_name(named, count, start, size, end);
-}
-
 static void read_perf_map(int fd, struct native_named *named, size_t count)
 {
 	FILE *in = fdopen(fd, "r");
-	char line[LINE];
-	off_t read = 0;
 
 	if (!in) {
 		close(fd);
 		return;
 	}
-	/* It may grow meanwhile. */
-	while (read < PERF_MAP_MAX && fgets(line, sizeof(line), in)) {
-		read += (off_t)strlen(line);
-		take_line(line, named, count);
-	}
+	native_perf_map_find(in, named, count);
 	fclose(in);
 }
 

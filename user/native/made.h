@@ -30,9 +30,8 @@ void native_own_made(struct native_mapped *mapped, uint64_t life);
 void native_made_about(const struct native_mapped *mapped, struct native_file *out);
 
 /*
- * Finds the names of addresses, which are in order: by the process's perf map (tools/perf/Documentation/
- * jit-interface.txt in Linux) if it is the process's user's own, and by the instructions of CPython's trampolines. To
- * be called in a helper.
+ * Finds the names of addresses, which are in order: by the process's perf map (perf_map.h) if it is the process's
+ * user's own, and by the instructions of CPython's trampolines. To be called in a helper.
  */
 void native_find_made_names(pid_t pid, struct native_named *named, size_t count);
 

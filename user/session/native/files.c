@@ -338,12 +338,14 @@ static int replace_table(struct native_files *f, struct native_known_file *file,
 static int add_ahead(struct native_files *f, struct native_known_file *file, struct native_ahead_rows *ahead,
 		     double now)
 {
-	const struct native_shown old =
-		file->stops->is_anew && native_is_made(&file->source.mapped) ? (struct native_shown){0} : file->shown;
+	struct native_shown old = file->shown;
 	struct pybpf_native_row *before = NULL, *rows = NULL;
 	size_t count = 0;
-	int err = read_table(f, &old, &before);
+	int err;
 
+	if (file->stops->is_anew && native_is_made(&file->source.mapped))
+		old = (struct native_shown){0};
+	err = read_table(f, &old, &before);
 	err = err ? err : native_stops_merge(before, old.rows, ahead->rows, ahead->count, &rows, &count);
 	err = err ? err : replace_table(f, file, rows, count, now);
 	log_debug("native frames: %u more rows of %s, %zu in all: %s", ahead->count, file->source.mapped.path, count,
