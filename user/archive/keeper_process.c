@@ -143,14 +143,16 @@ static bool retain(struct server *s)
 	struct keeper_answer a = {.kind = KEEPER_TOLD};
 	const double cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	size_t before = s->store->list.count;
+	bool has_merged;
 	double pause;
 	int done;
 
 	if (s->retain_failed || clock_s(CLOCK_MONOTONIC) < s->wait_until)
 		return false;
 	done = archive_store_retain(s->store, &s->limits, believe_clock(s), &a.error);
-	if (done == 1 && s->store->list.count > before) {
-		s->counts.merged++;
+	has_merged = done == 1 && s->store->list.count > before;
+	s->counts.merged += has_merged;
+	if (has_merged || done < 0) {
 		pause = (clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s) / MERGE_SHARE;
 		s->wait_until = clock_s(CLOCK_MONOTONIC) + (pause > PARTS_STAY_S ? pause : PARTS_STAY_S);
 	}

@@ -13,6 +13,8 @@ struct archive_epoch {
 	struct archive_span span;
 	uint64_t size; /* bytes */
 	bool is_part;  /* a merged file contains it: readers skip it, and it is to be removed */
+	bool is_apart; /* it cannot be added to the one before it, as one of both cannot be read or is of another kind
+			*/
 };
 
 /* Hours since 1970 at which an epoch began. */

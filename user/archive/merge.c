@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/edit.h"
 #include "profile/profile.h"
 #include "profile/saved.h"
 
@@ -27,26 +28,44 @@ static int load_one(int folder, const char *name, struct profile **one, struct e
 	return err;
 }
 
-int archive_load(int folder, const struct archive_epoch *epochs, size_t count, const struct profile_edit *edit,
-		 struct profile *to, struct error *error)
+/* Adds one to the sum of those before it. Returns 0 or negative errno. */
+static int add_one(int folder, const struct archive_epoch *epoch, struct profile *all, bool *is_read,
+		   struct error *error)
 {
-	int err = 0;
+	struct profile *one = NULL;
+	char name[ARCHIVE_NAME_MAX];
+	struct error why;
+	int err;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		struct profile *one = NULL;
-		char name[ARCHIVE_NAME_MAX];
-		struct error why;
+	archive_name_write(&epoch->span, name);
+	err = load_one(folder, name, &one, error);
+	*is_read = !err;
+	if (err)
+		return err;
+	err = profile_edit_add(all, one, NULL, &why);
+	profile_free(one);
+	return err ? error_set(error, err, "%s cannot be added to those before it: %s", name, why.text) : 0;
+}
 
-		archive_name_write(&epochs[i].span, name);
-		err = load_one(folder, name, &one, error);
-		if (err)
-			break;
-		err = profile_edit_add(to, one, edit, &why);
-		profile_free(one);
-		if (err)
-			error_set(error, err, "%s cannot be added to those before it: %s", name, why.text);
+struct profile *archive_load(int folder, struct archive_epoch *first, struct archive_epoch *last, struct error *error)
+{
+	struct profile *all = profile_new();
+	bool is_read;
+	int err = all ? 0 : error_set(error, -ENOMEM, "out of memory while epochs were merged");
+
+	for (struct archive_epoch *epoch = first; epoch <= last && !err; epoch++) {
+		err = add_one(folder, epoch, all, &is_read, error);
+		if (!err || err == -ENOMEM)
+			continue;
+		epoch->is_apart = true;
+		if ((!is_read || epoch == first) && epoch < last)
+			epoch[1].is_apart = true;
+		error_append(error, "; it is not merged with others, and stays as it is");
 	}
-	return err;
+	if (!err)
+		return all;
+	profile_free(all);
+	return NULL;
 }
 
 struct archive_span archive_span_of(const struct archive_epoch *first, const struct archive_epoch *last)

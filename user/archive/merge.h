@@ -5,16 +5,14 @@
 
 #include "archive/list.h"
 #include "base/error.h"
-#include "profile/edit.h"
-
 struct profile;
 
 /*
- * Adds the profiles of count epochs in a folder, a descriptor, to a profile, through the edit (NULL: everything). Parts
- * of merged ones are not among them. Returns 0, or negative errno with one sentence in *error.
+ * Adds up the profiles of epochs of a folder, a descriptor, from the first to the last. Marks the one that cannot be
+ * read, or not be added to those before it, so that none of another attempt's is added to it (is_apart). Returns the
+ * sum, which the caller frees, or NULL with one sentence in *error.
  */
-int archive_load(int folder, const struct archive_epoch *epochs, size_t count, const struct profile_edit *edit,
-		 struct profile *to, struct error *error);
+struct profile *archive_load(int folder, struct archive_epoch *first, struct archive_epoch *last, struct error *error);
 /* Returns the span of the epochs from the first to the last. */
 struct archive_span archive_span_of(const struct archive_epoch *first, const struct archive_epoch *last);
 

@@ -26,7 +26,7 @@ static bool find_hour(const struct archive_list *list, uint64_t merge_from, uint
 
 			size += next->size;
 			if (archive_hour_of(next) != archive_hour_of(first) || size > ARCHIVE_MERGE_BYTES ||
-			    next->span.first != list->epochs[k - 1].span.last + 1)
+			    next->span.first != list->epochs[k - 1].span.last + 1 || next->is_apart)
 				break;
 			step->last = k;
 		}

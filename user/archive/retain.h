@@ -13,7 +13,7 @@
 struct archive_limits {
 	uint64_t keep_ms;    /* epochs that ended longer ago are removed */
 	uint64_t keep_size;  /* bytes of all of them together */
-	uint64_t merge_from; /* epochs with smaller numbers are not merged: it was tried, and failed */
+	uint64_t merge_from; /* epochs with smaller numbers are not merged: there was no memory or room for it */
 };
 
 enum archive_step_kind {

@@ -150,25 +150,40 @@ int archive_store_copy(const struct profile *profile, int fd)
 	return fclose(out) && !err ? -errno : err;
 }
 
-static int merge(struct archive_store *store, const struct archive_step *step, struct error *error)
+/* Writes the sum of epochs in their place. */
+static int write_merged(struct archive_store *store, const struct archive_span *span, bool is_apart,
+			const struct profile *all, struct error *error)
 {
-	const struct archive_epoch *first = &store->list.epochs[step->first], *last = &store->list.epochs[step->last];
-	const struct archive_span span = archive_span_of(first, last);
-	struct profile *all = profile_new();
 	struct archive_file file = {.fd = -1};
-	int err = all ? archive_load(store->folder, first, step->last - step->first + 1, NULL, all, error) : -ENOMEM;
+	int err = archive_store_make(store, &file);
 
-	if (err) {
-		profile_free(all);
-		return err == -ENOMEM ? error_set(error, err, "out of memory while epochs were merged") : err;
-	}
-	err = archive_store_make(store, &file);
 	err = err ?: archive_store_copy(all, file.fd);
-	profile_free(all);
-	if (!err)
-		err = archive_store_commit(store, &file, &span);
+	err = err ?: archive_store_commit(store, &file, span);
 	archive_store_discard(store, &file);
+	for (size_t i = 0; i < store->list.count && !err; i++) {
+		struct archive_epoch *epoch = &store->list.epochs[i];
+
+		if (epoch->span.first == span->first && epoch->span.last == span->last)
+			epoch->is_apart = is_apart;
+	}
 	return err ? error_set(error, err, "cannot write merged epochs: %s", strerror(-err)) : 0;
+}
+
+/* Without memory or room it is tried again after the next start; what cannot be added up is marked by archive_load().
+ */
+static int merge(struct archive_store *store, const struct archive_step *step, struct archive_limits *limits,
+		 struct error *error)
+{
+	struct archive_epoch *first = &store->list.epochs[step->first], *last = &store->list.epochs[step->last];
+	const struct archive_span span = archive_span_of(first, last);
+	const bool is_apart = first->is_apart;
+	struct profile *all = archive_load(store->folder, first, last, error);
+	int err = all ? write_merged(store, &span, is_apart, all, error) : error->code;
+
+	if (all ? err : err == -ENOMEM)
+		limits->merge_from = span.last + 1;
+	profile_free(all);
+	return err;
 }
 
 static int remove_epoch(struct archive_store *store, size_t index, struct error *error)
@@ -188,18 +203,12 @@ int archive_store_retain(struct archive_store *store, struct archive_limits *lim
 			 struct error *error)
 {
 	const struct archive_step step = archive_retain(&store->list, limits, now_ms);
-	uint64_t last;
-	int err;
 
 	if (step.kind == ARCHIVE_NOTHING)
 		return 0;
 	if (step.kind == ARCHIVE_REMOVE)
 		return remove_epoch(store, step.first, error) ?: 1;
-	last = store->list.epochs[step.last].span.last;
-	err = merge(store, &step, error);
-	if (err)
-		limits->merge_from = last + 1;
-	return err ?: 1;
+	return merge(store, &step, limits, error) ?: 1;
 }
 
 uint64_t archive_store_size(const struct archive_store *store)

@@ -1,67 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A folder of epochs: what is kept, merged and removed, and that no sample is lost or doubled by it. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "profiles.h"
-#include "archive/merge.h"
-#include "archive/store.h"
-#include "profile/saved.h"
+#include "epochs.h"
 
-#define MINUTE_MS 60000ull
-#define HOUR_MS   (60 * MINUTE_MS)
-/* The beginning of an hour of 2026. */
-#define START_MS (495000 * HOUR_MS)
-
-static char folder[] = "/tmp/pybpf-archive-XXXXXX", path[64];
-
-static int make_folder(void **unused)
-{
-	(void)unused;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof(path), "%s/epochs", folder);
-	return 0;
-}
-
-static void empty(void)
-{
-	char name[512];
-	struct dirent *entry;
-	DIR *dir = opendir(path);
-
-	while (dir && (entry = readdir(dir))) {
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		unlink(name);
-	}
-	if (dir)
-		closedir(dir);
-	rmdir(path);
-}
-
-static int remove_folder(void **unused)
-{
-	(void)unused;
-	empty();
-	return rmdir(folder);
-}
-
-static void open_store(struct archive_store *store)
-{
-	struct error error;
-
-	error_clear(&error);
-	if (archive_store_open(store, path, &error) || archive_store_begin(store, &error))
-		fail_msg("%s", error.text);
-}
+/* The CPU time of a sample. */
+static uint64_t period_ns = 52631578;
 
 /* An epoch in which each of some functions has a number of samples. */
 static struct profile *make_profile(unsigned number)
@@ -70,7 +20,7 @@ static struct profile *make_profile(unsigned number)
 	uint32_t pid = process(p, 100 + (int)(number % 7), "worker");
 	char name[32];
 
-	profile_set_measure(p, &(struct profile_measure){"samples", "count", 52631578});
+	profile_set_measure(p, &(struct profile_measure){"samples", "count", period_ns});
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "f%u", (number + i) % 11);
 		assert_int_equal(profile_add_sample(p, on(p, PROFILE_ROOT, name, "w.py", 1), pid, PROFILE_NONE, 1 + i),
@@ -84,51 +34,10 @@ static struct profile *make_profile(unsigned number)
 
 static void add_epoch(struct archive_store *store, unsigned number, uint64_t begin_ms)
 {
-	const struct archive_span span = {.begin_ms = begin_ms, .length_ms = MINUTE_MS};
 	struct profile *p = make_profile(number);
-	struct archive_file file;
-	FILE *out;
 
-	assert_int_equal(archive_store_make(store, &file), 0);
-	out = fdopen(dup(file.fd), "w");
-	assert_non_null(out);
-	assert_int_equal(profile_save(p, out), 0);
-	assert_int_equal(fclose(out), 0);
-	assert_int_equal(archive_store_commit(store, &file, &span), 0);
+	commit_epoch(store, p, begin_ms);
 	profile_free(p);
-}
-
-/* Does all that is due. Returns the number of steps. */
-static unsigned retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms)
-{
-	struct error error;
-	unsigned steps = 0;
-	int done;
-
-	while ((done = archive_store_retain(store, limits, now_ms, &error)) == 1)
-		steps++;
-	if (done)
-		fail_msg("%s", error.text);
-	return steps;
-}
-
-/* All that a reader finds in the folder. */
-static struct profile *read_all(void)
-{
-	struct archive_list list;
-	struct profile *all = new_profile();
-	struct error error;
-	int fd = open(path, O_RDONLY | O_DIRECTORY);
-
-	assert_true(fd >= 0);
-	assert_int_equal(archive_list_read(&list, fd), 0);
-	for (size_t i = 0; i < list.count; i++) {
-		if (!list.epochs[i].is_part && archive_load(fd, &list.epochs[i], 1, NULL, all, &error))
-			fail_msg("%s", error.text);
-	}
-	archive_list_free(&list);
-	close(fd);
-	return all;
 }
 
 /* Values by function, process and number of epochs: the same for the same samples, in whatever files they are. */
@@ -221,27 +130,74 @@ static void test_size_is_kept(void **unused)
 	empty();
 }
 
-/* What cannot be added up stays as it is, and does not keep others from being merged. */
+/* Makes the file of an epoch empty, and returns its name. */
+static const char *damage(const struct archive_store *store, size_t index)
+{
+	static char name[ARCHIVE_NAME_MAX];
+	int fd;
+
+	archive_name_write(&store->list.epochs[index].span, name);
+	fd = openat(store->folder, name, O_WRONLY | O_TRUNC);
+	assert_true(fd >= 0);
+	close(fd);
+	return name;
+}
+
+/* What cannot be read stays as it is; those before and after it are merged. */
 static void test_what_cannot_be_merged(void **unused)
 {
 	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t now_ms = START_MS + 48 * HOUR_MS;
 	struct archive_store store;
-	char name[ARCHIVE_NAME_MAX];
+	struct profile *all;
 	struct error error;
-	int fd;
+	const char *name;
 
 	(void)unused;
 	open_store(&store);
 	for (unsigned i = 0; i < 130; i++)
 		add_epoch(&store, i, START_MS + i * MINUTE_MS);
-	archive_name_write(&store.list.epochs[10].span, name);
-	fd = openat(store.folder, name, O_WRONLY | O_TRUNC);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_true(archive_store_retain(&store, &limits, START_MS + 48 * HOUR_MS, &error) < 0);
+	name = damage(&store, 10);
+	assert_true(archive_store_retain(&store, &limits, now_ms, &error) < 0);
 	assert_non_null(strstr(error.text, name));
-	assert_int_equal(retain(&store, &limits, START_MS + 48 * HOUR_MS), 61);
-	assert_int_equal(store.list.count, 60 + 1 + 10);
+	/* Ten, the damaged one, 49, the next hour. */
+	assert_int_equal(retain(&store, &limits, now_ms), 11 + 50 + 61);
+	assert_int_equal(store.list.count, 4 + 10);
+	assert_int_equal(store.list.epochs[0].span.last, 10);
+	assert_int_equal(store.list.epochs[1].span.last, 11);
+	assert_int_equal(faccessat(store.folder, name, F_OK, 0), 0);
+	archive_store_close(&store);
+	/* After a start it is found once, and nothing changes. */
+	open_store(&store);
+	assert_true(archive_store_retain(&store, &limits, now_ms, &error) < 0);
+	assert_int_equal(retain(&store, &limits, now_ms), 0);
+	unlinkat(store.folder, name, 0);
+	archive_store_close(&store);
+	all = read_all();
+	assert_int_equal(profile_total(all), 129 * SAMPLES_OF_EPOCH);
+	profile_free(all);
+	empty();
+}
+
+/* One of another measure begins what is merged next. */
+static void test_another_measure(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t now_ms = START_MS + 48 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 61; i++) {
+		period_ns = i < 20 ? 52631578 : 10101010;
+		add_epoch(&store, i, START_MS + i * MINUTE_MS);
+	}
+	assert_true(archive_store_retain(&store, &limits, now_ms, &error) < 0);
+	assert_non_null(strstr(error.text, "cannot be added to those before it"));
+	assert_int_equal(retain(&store, &limits, now_ms), 21 + 41);
+	assert_int_equal(store.list.count, 3);
+	period_ns = 52631578;
 	archive_store_close(&store);
 	empty();
 }
@@ -356,9 +312,10 @@ static void test_refused_folders(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hours_are_merged),      cmocka_unit_test(test_size_is_kept),
-		cmocka_unit_test(test_what_cannot_be_merged), cmocka_unit_test(test_a_clock_that_jumps_back),
-		cmocka_unit_test(test_killed_at_any_moment),  cmocka_unit_test(test_refused_folders),
+		cmocka_unit_test(test_hours_are_merged),        cmocka_unit_test(test_size_is_kept),
+		cmocka_unit_test(test_what_cannot_be_merged),   cmocka_unit_test(test_another_measure),
+		cmocka_unit_test(test_a_clock_that_jumps_back), cmocka_unit_test(test_killed_at_any_moment),
+		cmocka_unit_test(test_refused_folders),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
