@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import harness
+from harness import pybpf
 from terminal import Terminal
 from test_report import report, save
 
@@ -46,6 +48,24 @@ def test_no_pager(spin):
     ran = Terminal("report", spin.path, PAGER="true")
     assert ran.code == 0 and ran.shown == b"" and "cannot" not in ran.err
     assert report(spin.path, env={**os.environ, "PAGER": "false"}).out == table
+
+
+def test_a_hyphen_is_stdout(spin, tmp_path):
+    """All commands take it alike, without a pager; what has a use of its own for stdout refuses it."""
+    table = report(spin.path).out
+    ran = Terminal("report", "-o", "-", spin.path, PAGER="false")
+    assert ran.code == 0 and ran.shown.decode().replace("\r\n", "\n") == table
+    assert report(spin.path, "-f", "folded", "-o", "-", cwd=tmp_path).out == report(spin.path, "-f", "folded").out != ""
+    run = pybpf("diff", spin.path, spin.path, "-o", "-", cwd=tmp_path)
+    assert run.code == 0 and run.out == pybpf("diff", spin.path, spin.path).out != ""
+    run = pybpf("-F", 999, "-o", "-", "--", harness.default_python().argv[0], "-c", "sum(range(9**7))", cwd=tmp_path)
+    assert run.code == 0 and run.stacks() and "wrote" not in run.err, run
+    run = pybpf("report", spin.path, "-o", "-", "-o", tmp_path / "out.folded")
+    assert run.code == 0 and not run.out and (tmp_path / "out.folded").read_text(encoding="utf-8")
+    for args in (["top", "-p", os.getpid()], ["record", "-p", os.getpid(), "-o", "x", "--json-stats"]):
+        run = pybpf(*args, *(["-o", "-"] if args[0] == "top" else ["-"]), cwd=tmp_path)
+        assert run.code == 2 and "give a file" in harness.one_sentence(run.err), run
+    assert [path.name for path in tmp_path.iterdir()] == ["out.folded"]
 
 
 def pager_status(path, spin, **environment):

@@ -76,18 +76,28 @@ static const struct cli_word sort_words[] = {
 	{0},
 };
 
+static int take_path(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_output *output = target;
+
+	(void)option;
+	output->bare = strcmp(value, "-") == 0;
+	output->path = output->bare ? NULL : value;
+	return 0;
+}
+
 #define WRITE_TO_FILE                                                                                                  \
 	"write to FILE at the end, in place of stdout; the suffix chooses the format; a new file has mode 0600, a "    \
-	"replaced one keeps its owner and mode"
+	"replaced one keeps its owner and mode; - is stdout, without a pager"
 
 const struct cli_option cli_output_path_options[] = {
-	{"output", 'o', "FILE", WRITE_TO_FILE, .take = cli_take_text, .offset = offsetof(struct cli_output, path)},
+	{"output", 'o', "FILE", WRITE_TO_FILE, .take = take_path},
 	{0},
 };
 
 const struct cli_option cli_output_url_options[] = {
 	{"output", 'o', "FILE", WRITE_TO_FILE "; or a URL, http:// or https://, to which the profile is sent",
-	 .take = cli_take_text, .offset = offsetof(struct cli_output, path)},
+	 .take = take_path},
 	{0},
 };
 
@@ -123,7 +133,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 {
 	int code = 0;
 
-	output->chosen = output->format || output->path;
+	output->chosen = output->format || output->path || output->bare;
 	if (cli_receiver_is_url(output->path))
 		code = cli_receiver_choose(&output->receiver, output->path, &output->format);
 	code = code ?: cli_receiver_check_unused(&output->receiver);
@@ -179,7 +189,7 @@ int cli_output_open(struct cli_output *output)
 	struct error error;
 
 	if (!output->path)
-		cli_pager_prepare(&output->pager, output->paged);
+		cli_pager_prepare(&output->pager, output->paged && !output->bare);
 	if (!output->path || output->receiver.push || !output_file_open(&output->file, output->path, &error))
 		return CLI_OK;
 	log_error("cannot write to %s: %s", output->path, error.text);
@@ -366,7 +376,7 @@ void cli_output_tell_file(const struct cli_output *output)
 
 void cli_output_tell_terminal(const struct cli_output *output)
 {
-	if (output->path || !isatty(STDOUT_FILENO))
+	if (output->path || output->bare || !isatty(STDOUT_FILENO))
 		return;
 	if (!output->chosen)
 		fputs("pybpf: -o FILE.html makes a report for the browser, -o FILE.pybpf keeps all for `pybpf report` "

@@ -12,7 +12,7 @@
 #include "output/file/committer.h"
 
 struct cli_output {
-	const char *path;             /* NULL: stdout; a file, or a URL */
+	const char *path;             /* NULL: stdout, also by -o -; a file, or a URL */
 	struct cli_receiver receiver; /* if it is a URL */
 	char kept_path[64];           /* of the file that a profile is written to that could not be sent */
 	const struct output_format *format;
@@ -23,6 +23,7 @@ struct cli_output {
 	uint64_t size; /* bytes of the file that was written; 0: no regular file */
 	bool precious; /* what is written cannot be made once more */
 	bool chosen;   /* by -f or -o */
+	bool bare;     /* -o -: stdout, whatever it is, without a pager */
 	bool paged;    /* text for a terminal goes through a pager */
 	struct cli_pager pager;
 };

@@ -296,6 +296,13 @@ int cli_take_text(const struct cli_option *option, const char *value, void *targ
 	return 0;
 }
 
+int cli_take_file(const struct cli_option *option, const char *value, void *target)
+{
+	if (strcmp(value, "-") == 0)
+		return cli_usage("%s -: stdout has other output here; give a file", cli_option_spelling(option));
+	return cli_take_text(option, value, target);
+}
+
 int cli_take_word(const struct cli_option *option, const char *value, void *target)
 {
 	int number, code = cli_option_word(option, value, &number);

@@ -102,6 +102,8 @@ const char *cli_option_spelling(const struct cli_option *option);
 int cli_take_flag(const struct cli_option *option, const char *value, void *target);
 int cli_take_count(const struct cli_option *option, const char *value, void *target);
 int cli_take_text(const struct cli_option *option, const char *value, void *target);
+/* As cli_take_text(), of a file that is written: "-" is refused, as stdout has other output. */
+int cli_take_file(const struct cli_option *option, const char *value, void *target);
 int cli_take_word(const struct cli_option *option, const char *value, void *target);
 
 /* Finds the value among the option's words, and its number. Returns 0, or CLI_USAGE after one sentence on stderr. */

@@ -168,7 +168,7 @@ static const struct cli_option message_options[] = {
 	{"stats", 0, NULL, "add what the run cost to the account", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, stats)},
 	{"json-stats", 0, "FILE", "write the account as JSON to FILE, which is another file than that of -o",
-	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, json_path)},
+	 .take = cli_take_file, .offset = offsetof(struct cli_record_options, json_path)},
 	{0},
 };
 

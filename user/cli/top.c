@@ -159,7 +159,7 @@ static const struct cli_option options[] = {
 	 "the profile that the key w writes, and the end of the run if w did not; the suffix chooses the format "
 	 "(default: "
 	 "w writes pybpf-top-TIME.pybpf)",
-	 .take = cli_take_text, .offset = offsetof(struct top_command, path)},
+	 .take = cli_take_file, .offset = offsetof(struct top_command, path)},
 	{"rows", 0, "N",
 	 "with --output=jsonl: most rows of each table (default " CLI_NUMBER(
 		 ROWS_DEFAULT) "), those with the most time "
