@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import formats as examples
 import harness
 from harness import one_sentence, parse, pybpf, total
 from test_report import MAGIC, folded, formats, report, save
@@ -68,6 +69,37 @@ def test_no_saved_profile(spin, tmp_path):
         assert words in sentence and str(path) in sentence, sentence
         # Beside a good one, too: nothing of it is written.
         assert words in refused(tmp_path, spin.path, path, *out)
+
+
+def put_epoch(folder, minute, data, numbers):
+    (folder / ("20261127T05%02d00.000Z-60000ms-%s.pybpf" % (minute, numbers))).write_bytes(data)
+
+
+def test_damaged_epochs_are_left_out(tmp_path):
+    """The others of the folder are reported; what is missing is said, also by the exit status."""
+    made = examples.made(tmp_path)
+    whole, other = (made / "recursive.pybpf").read_bytes(), made / "lines.pybpf"
+    some, none = tmp_path / "some", tmp_path / "none"
+    for folder in (some, none):
+        folder.mkdir()
+    put_epoch(some, 1, whole, "00000001")
+    put_epoch(some, 2, whole[: len(whole) // 2], "00000002-00000061")
+    put_epoch(none, 1, b"", "00000001")
+    run = pybpf("report", some, "-f", "folded")
+    damaged, account = run.err.splitlines()[:2]
+    assert run.code == 1 and run.out == pybpf("report", made / "recursive.pybpf", "-f", "folded").out != "", run
+    assert "00000002-00000061.pybpf was cut off" in damaged and damaged.endswith("(its 60 epochs are left out)")
+    assert account.startswith("pybpf: 1 epoch, from") and account.endswith(", without 60 that cannot be read")
+    run = pybpf("report", "-q", some, "-f", "jsonl")
+    assert run.code == 1 and one_sentence(run.err) == damaged and run.out.count('"type":"profile"') == 1
+    run = pybpf("diff", "-q", other, str(some) + "@..", "-f", "json")
+    assert run.code == 1 and one_sentence(run.err) == damaged and run.out.startswith('{"format":"pybpf-diff"'), run
+    put_epoch(some, 3, whole, "00000062")
+    assert pybpf("report", "-q", some, "--from", "2026-11-27T05:03Z").code == 0
+    for command in ("report", "-f", "folded", none, other), ("report", "-f", "jsonl", none, some), ("diff", none, other):
+        run = pybpf(*command, "-o", tmp_path / "out.folded")
+        assert run.code == 1 and "of the folder %s no epoch can be read" % none in run.err, run
+    assert not (tmp_path / "out.folded").exists()
 
 
 def test_no_file_to_read(tmp_path):

@@ -31,11 +31,13 @@ enum diff_operand {
 
 /* The saved profiles of one side. */
 struct diff_files {
-	char **paths;           /* as they were given; not owned */
-	struct cli_paths found; /* those, with epochs in place of folders */
-	FILE **files;
-	struct profile **profiles;
+	char **paths; /* as they were given; not owned */
 	size_t count;
+	struct cli_paths found; /* those, with epochs in place of folders */
+	/* Those that could be read. */
+	struct profile **profiles;
+	const char **names; /* not owned */
+	size_t nr_profiles;
 };
 
 struct diff_run {
@@ -301,7 +303,8 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 						     "not change have the same "
 						     "number twice.\n" CLI_PAGER_NOTE "\n"
 						     "Exit status: 0 done, whether there is a change or not; 1 it "
-						     "failed; 2 wrong command line.",
+						     "failed, or epochs of a folder could not be read, and the rest "
+						     "was compared; 2 wrong command line.",
 		.take_operand = take_operand,
 		.operand_target = diff,
 	};
@@ -329,11 +332,11 @@ static void warn_of_empty(const struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		const struct diff_files *side = &diff->sides[i];
 
-		for (size_t r = 0; r < side->found.count; r++) {
+		for (size_t r = 0; r < side->nr_profiles; r++) {
 			if (!profile_total(side->profiles[r]))
 				log_warn("%s has no sample with frames, or none that passes the filters: there is "
 					 "nothing to compare with",
-					 side->found.items[r]);
+					 side->names[r]);
 		}
 	}
 }
@@ -348,8 +351,8 @@ static int compare(struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++)
 		runs[i] = (struct diff_runs){
 			.profiles = diff->sides[i].profiles,
-			.names = (const char *const *)diff->sides[i].found.items,
-			.count = diff->sides[i].found.count,
+			.names = diff->sides[i].names,
+			.count = diff->sides[i].nr_profiles,
 		};
 	if (diff_make(runs, &diff->options, &d, &error)) {
 		log_error("%s", error.text);
@@ -377,33 +380,40 @@ static int find_epochs(struct diff_run *diff)
 
 static int open_files(struct diff_run *diff)
 {
-	for (int i = 0; i < DIFF_SIDES; i++) {
-		struct diff_files *side = &diff->sides[i];
+	int code = 0;
 
-		side->files = cli_filter_open(side->found.items, side->found.count);
-		if (!side->files)
-			return CLI_FAILED;
+	for (int i = 0; i < DIFF_SIDES && !code; i++)
+		code = cli_filter_open(&diff->sides[i].found);
+	return code;
+}
+
+static int load_side(const struct profile_edit *edit, struct diff_files *side)
+{
+	int code = 0;
+
+	side->profiles = calloc(side->found.count, sizeof(*side->profiles));
+	side->names = calloc(side->found.count, sizeof(*side->names));
+	if (!side->profiles || !side->names) {
+		log_error("out of memory");
+		return CLI_FAILED;
 	}
-	return CLI_OK;
+	for (size_t r = 0; r < side->found.count && !code; r++) {
+		struct profile **profile = &side->profiles[side->nr_profiles];
+
+		code = cli_filter_load_one(edit, &side->found, r, profile);
+		side->names[side->nr_profiles] = side->found.items[r].name;
+		side->nr_profiles += *profile != NULL;
+	}
+	return code ?: cli_paths_check_left_out(&side->found);
 }
 
 static int load_files(struct diff_run *diff)
 {
-	for (int i = 0; i < DIFF_SIDES; i++) {
-		struct diff_files *side = &diff->sides[i];
+	int code = 0;
 
-		side->profiles = calloc(side->found.count, sizeof(*side->profiles));
-		if (!side->profiles) {
-			log_error("out of memory");
-			return CLI_FAILED;
-		}
-		for (size_t r = 0; r < side->found.count; r++) {
-			side->profiles[r] = cli_filter_load(&diff->edit, side->found.items + r, side->files + r, 1);
-			if (!side->profiles[r])
-				return CLI_FAILED;
-		}
-	}
-	return CLI_OK;
+	for (int i = 0; i < DIFF_SIDES && !code; i++)
+		code = load_side(&diff->edit, &diff->sides[i]);
+	return code;
 }
 
 static void free_run(struct diff_run *diff)
@@ -411,10 +421,10 @@ static void free_run(struct diff_run *diff)
 	for (int i = 0; i < DIFF_SIDES; i++) {
 		struct diff_files *side = &diff->sides[i];
 
-		cli_filter_close(side->files, side->found.count);
-		for (size_t r = 0; r < side->found.count && side->profiles; r++)
+		for (size_t r = 0; r < side->nr_profiles; r++)
 			profile_free(side->profiles[r]);
 		free(side->profiles);
+		free(side->names);
 		cli_paths_free(&side->found);
 		free(side->paths);
 	}
@@ -442,6 +452,8 @@ int cli_diff(int argc, char **argv)
 	code = code ?: cli_drop_rights(&rights);
 	code = code ?: load_files(&diff);
 	code = code ?: compare(&diff);
+	if (!code && (diff.sides[DIFF_BEFORE].found.left_out || diff.sides[DIFF_AFTER].found.left_out))
+		code = CLI_FAILED;
 done:
 	cli_output_discard(&diff.to);
 	free_run(&diff);

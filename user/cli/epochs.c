@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,9 @@ const struct cli_option cli_mode_options[] = {
 	{0},
 };
 
+/* Files that were left out are named up to this number. */
+#define NAMED_MAX 3
+
 /* A span as numbers, ms since 1970, and the mode. */
 struct limits {
 	uint64_t from_ms, to_ms;
@@ -80,20 +84,21 @@ static int no_memory(void)
 }
 
 /* Adds a path: "folder/name", or the folder alone. */
-static int add_path(struct cli_paths *paths, const char *folder, const char *name)
+static int add_path(struct cli_paths *paths, const char *folder, const char *name, const struct cli_path *as)
 {
-	char *path = NULL;
+	struct cli_path path = *as;
 
 	if (array_reserve(&paths->items, &paths->room, paths->count + 1, sizeof(*paths->items)) ||
-	    asprintf(&path, "%s%s%s", folder, name ? "/" : "", name ?: "") < 0)
+	    asprintf(&path.name, "%s%s%s", folder, name ? "/" : "", name ?: "") < 0)
 		return no_memory();
 	paths->items[paths->count++] = path;
 	return 0;
 }
 
-static int add_epoch(struct cli_paths *paths, const char *folder, const struct archive_span *span)
+static int add_epoch(struct cli_paths *paths, const char *folder, size_t operand, const struct archive_span *span)
 {
 	uint64_t end_ms = span->begin_ms + span->length_ms;
+	const struct cli_path path = {.operand = operand, .epochs = span->last - span->first + 1};
 	char name[ARCHIVE_NAME_MAX];
 
 	if (!paths->epochs++ || span->begin_ms < paths->begin_ms)
@@ -101,7 +106,7 @@ static int add_epoch(struct cli_paths *paths, const char *folder, const struct a
 	if (end_ms > paths->end_ms)
 		paths->end_ms = end_ms;
 	archive_name_write(span, name);
-	return add_path(paths, folder, name);
+	return add_path(paths, folder, name, &path);
 }
 
 static void refuse_span(const char *folder, const struct archive_list *list)
@@ -124,7 +129,7 @@ static void refuse_span(const char *folder, const struct archive_list *list)
 		log_error("%s has no epochs: `pybpf agent --dir %s` writes them", folder, folder);
 }
 
-static int add_folder(struct cli_paths *paths, const char *folder, int fd, const struct limits *limits)
+static int add_folder(struct cli_paths *paths, const char *folder, size_t operand, int fd, const struct limits *limits)
 {
 	size_t before = paths->count;
 	struct archive_list list;
@@ -139,7 +144,7 @@ static int add_folder(struct cli_paths *paths, const char *folder, int fd, const
 
 		if (!list.epochs[i].is_part && span->begin_ms < limits->to_ms &&
 		    span->begin_ms + span->length_ms > limits->from_ms)
-			code = add_epoch(paths, folder, span);
+			code = add_epoch(paths, folder, operand, span);
 	}
 	if (!code && paths->count == before) {
 		refuse_span(folder, &list);
@@ -197,7 +202,8 @@ static bool has_mode(const struct modes *modes, const char *mode)
 	return false;
 }
 
-static int add_mode(struct cli_paths *paths, const char *folder, int fd, const char *mode, const struct limits *limits)
+static int add_mode(struct cli_paths *paths, const char *folder, size_t operand, int fd, const char *mode,
+		    const struct limits *limits)
 {
 	int below = open_mode(fd, mode), code;
 	char *path = NULL;
@@ -206,7 +212,7 @@ static int add_mode(struct cli_paths *paths, const char *folder, int fd, const c
 		log_error("the folder %s/%s cannot be read", folder, mode);
 		code = CLI_FAILED;
 	} else {
-		code = add_folder(paths, path, below, limits);
+		code = add_folder(paths, path, operand, below, limits);
 	}
 	if (below >= 0)
 		close(below);
@@ -215,14 +221,15 @@ static int add_mode(struct cli_paths *paths, const char *folder, int fd, const c
 }
 
 /* Adds the epochs of an agent's folder, of one mode. Returns an exit code. */
-static int add_agent_folder(struct cli_paths *paths, const char *folder, int fd, const struct limits *limits)
+static int add_agent_folder(struct cli_paths *paths, const char *folder, size_t operand, int fd,
+			    const struct limits *limits)
 {
 	const bool own = has_epochs(fd);
 	struct modes modes;
 
 	find_modes(fd, &modes);
 	if (limits->mode && has_mode(&modes, limits->mode))
-		return add_mode(paths, folder, fd, limits->mode, limits);
+		return add_mode(paths, folder, operand, fd, limits->mode, limits);
 	if (limits->mode && modes.count)
 		log_error("%s has no epochs of --mode=%s: it has those of %s", folder, limits->mode, modes.text);
 	else if (limits->mode)
@@ -233,8 +240,8 @@ static int add_agent_folder(struct cli_paths *paths, const char *folder, int fd,
 		log_error("%s has epochs of several modes, which cannot be added up: choose one of %s with --mode%s",
 			  folder, modes.text, own ? "; those of an earlier agent are its files *.pybpf" : "");
 	else
-		return modes.count ? add_mode(paths, folder, fd, modes.names[0], limits)
-				   : add_folder(paths, folder, fd, limits);
+		return modes.count ? add_mode(paths, folder, operand, fd, modes.names[0], limits)
+				   : add_folder(paths, folder, operand, fd, limits);
 	return CLI_FAILED;
 }
 
@@ -262,8 +269,9 @@ static int open_span(const char *operand, char **text, struct cli_span *span)
 }
 
 /* Adds what an operand stands for. limits: of folders without a span of their own. */
-static int add_operand(struct cli_paths *paths, const char *operand, const struct limits *limits)
+static int add_operand(struct cli_paths *paths, const char *operand, size_t index, const struct limits *limits)
 {
+	const struct cli_path path = {.operand = index};
 	struct limits own = *limits;
 	struct cli_span span = {0};
 	int fd = open_folder(operand), code = 0;
@@ -274,7 +282,8 @@ static int add_operand(struct cli_paths *paths, const char *operand, const struc
 		code = fd < 0 ? 0 : read_span(&span, &own);
 	}
 	if (!code)
-		code = fd < 0 ? add_path(paths, operand, NULL) : add_agent_folder(paths, text ?: operand, fd, &own);
+		code = fd < 0 ? add_path(paths, operand, NULL, &path)
+			      : add_agent_folder(paths, text ?: operand, index, fd, &own);
 	if (fd >= 0)
 		close(fd);
 	free(text);
@@ -288,7 +297,7 @@ int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t coun
 
 	*paths = (struct cli_paths){0};
 	for (size_t i = 0; i < count && !code; i++)
-		code = add_operand(paths, operands[i], &limits);
+		code = add_operand(paths, operands[i], i, &limits);
 	if (!code && !paths->epochs && (span->from || span->to || span->mode))
 		return cli_usage("--%s is about a folder of epochs, which `pybpf agent` writes, and none is given",
 				 span->from ? "from"
@@ -297,19 +306,73 @@ int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t coun
 	return code;
 }
 
+int cli_paths_leave_out(struct cli_paths *paths, size_t index, const struct error *error)
+{
+	struct cli_path *path = &paths->items[index];
+
+	if (!path->epochs || error->code == -ENOMEM) {
+		log_error("%s", error->text);
+		return error->code;
+	}
+	path->is_left_out = true;
+	paths->left_out++;
+	paths->epochs_left_out += path->epochs;
+	if (paths->left_out > NAMED_MAX)
+		return 0;
+	if (path->epochs == 1)
+		log_error("%s (its epoch is left out)", error->text);
+	else
+		log_error("%s (its %" PRIu64 " epochs are left out)", error->text, path->epochs);
+	return 0;
+}
+
+/* Returns whether the path is one of a folder of which all are left out. */
+static bool is_of_nothing(const struct cli_paths *paths, const struct cli_path *path)
+{
+	if (!path->is_left_out)
+		return false;
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->items[i].operand == path->operand && !paths->items[i].is_left_out)
+			return false;
+	}
+	return true;
+}
+
+int cli_paths_check_left_out(const struct cli_paths *paths)
+{
+	if (paths->left_out > NAMED_MAX)
+		log_error("further files that cannot be read, and are left out: %zu", paths->left_out - NAMED_MAX);
+	for (size_t i = 0; i < paths->count; i++) {
+		const struct cli_path *path = &paths->items[i];
+
+		if (!is_of_nothing(paths, path))
+			continue;
+		log_error("of the folder %.*s no epoch can be read", (int)(strrchr(path->name, '/') - path->name),
+			  path->name);
+		return CLI_FAILED;
+	}
+	return 0;
+}
+
 void cli_epochs_tell(const struct cli_paths *paths)
 {
-	char begin[CLI_MOMENT_MAX], end[CLI_MOMENT_MAX];
+	char begin[CLI_MOMENT_MAX], end[CLI_MOMENT_MAX], missing[64] = "";
+	size_t epochs = paths->epochs - paths->left_out;
 
+	if (paths->left_out)
+		snprintf(missing, sizeof(missing), ", without %" PRIu64 " that cannot be read", paths->epochs_left_out);
 	if (paths->epochs)
-		log_warn("%zu epoch%s, from %s to %s", paths->epochs, paths->epochs == 1 ? "" : "s",
-			 cli_moment_text(paths->begin_ms, begin), cli_moment_text(paths->end_ms, end));
+		log_warn("%zu epoch%s, from %s to %s%s", epochs, epochs == 1 ? "" : "s",
+			 cli_moment_text(paths->begin_ms, begin), cli_moment_text(paths->end_ms, end), missing);
 }
 
 void cli_paths_free(struct cli_paths *paths)
 {
-	for (size_t i = 0; i < paths->count; i++)
-		free(paths->items[i]);
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->items[i].file)
+			fclose(paths->items[i].file);
+		free(paths->items[i].name);
+	}
 	free(paths->items);
 	*paths = (struct cli_paths){0};
 }

@@ -135,39 +135,30 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-FILE **cli_filter_open(char *const paths[], size_t count)
+static void refuse_number(size_t wanted, size_t possible)
 {
-	FILE **files = calloc(count, sizeof(*files));
-	struct error error;
-
-	if (!files)
-		no_memory();
-	raise_limit();
-	for (size_t i = 0; files && i < count; i++) {
-		int err = profile_open(paths[i], &files[i], &error);
-
-		if (!err)
-			continue;
-		if (err == -EMFILE)
-			log_error(
-				"%zu profiles are more than can be open at a time here, which is %zu: choose a span of "
-				"time by --from and --to, or raise the limit (`ulimit -Hn`)",
-				count, i);
-		else
-			log_error("%s", error.text);
-		cli_filter_close(files, count);
-		return NULL;
-	}
-	return files;
+	log_error(
+		"%zu profiles are more than can be open at a time here, which is %zu: choose a span of time by --from "
+		"and --to, or raise the limit (`ulimit -Hn`)",
+		wanted, possible);
 }
 
-void cli_filter_close(FILE **files, size_t count)
+int cli_filter_open(struct cli_paths *paths)
 {
-	for (size_t i = 0; files && i < count; i++) {
-		if (files[i])
-			fclose(files[i]);
+	struct error error;
+	int err = 0;
+
+	raise_limit();
+	for (size_t i = 0; i < paths->count && !err; i++) {
+		struct cli_path *path = &paths->items[i];
+
+		err = profile_open(path->name, &path->file, &error);
+		if (err == -EMFILE)
+			refuse_number(paths->count, i);
+		else if (err)
+			err = cli_paths_leave_out(paths, i, &error);
 	}
-	free(files);
+	return err ? CLI_FAILED : 0;
 }
 
 /* Whether a function of --under was met, and else the names near to it. */
@@ -193,52 +184,48 @@ static void look_for_under(struct under *under, const struct profile_edit *edit,
 }
 
 /*
- * Adds a saved profile to `to` through the edit's filters, and closes its stream. Returns 0, or negative errno after
- * one sentence on stderr; first: the path of the profile that `to` has already, or NULL.
+ * Adds a saved profile to `to` through the edit's filters, and closes its file; one that is left out adds nothing.
+ * Returns 0, or negative errno after one sentence on stderr; first: the name of the profile that `to` has already, or
+ * NULL.
  */
-static int add_one(struct profile *to, const struct profile_edit *edit, const char *path, FILE **file,
+static int add_one(struct profile *to, const struct profile_edit *edit, struct cli_paths *paths, size_t index,
 		   const char *first, struct under *under)
 {
+	struct cli_path *path = &paths->items[index];
 	struct profile *one;
 	struct error error;
-	int err = profile_load_stream(*file, path, &one, &error);
+	int err;
 
-	fclose(*file);
-	*file = NULL;
-	if (err) {
-		log_error("%s", error.text);
-		return err;
-	}
+	if (path->is_left_out)
+		return 0;
+	err = profile_load_stream(path->file, path->name, &one, &error);
+	fclose(path->file);
+	path->file = NULL;
+	if (err)
+		return cli_paths_leave_out(paths, index, &error);
 	if (edit->under && under)
 		look_for_under(under, edit, one);
 	err = profile_edit_add(to, one, edit, &error);
 	profile_free(one);
 	if (err && first)
-		log_error("cannot add up %s and %s: %s", first, path, error.text);
+		log_error("cannot add up %s and %s: %s", first, path->name, error.text);
 	else if (err)
-		log_error("cannot take over %s: %s", path, error.text);
+		log_error("cannot take over %s: %s", path->name, error.text);
 	return err;
 }
 
-static struct profile *load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
-			    struct under *under)
+/* Adds all of them. Returns 0, or negative errno after one sentence on stderr. */
+static int add_all(struct profile *to, const struct profile_edit *edit, struct cli_paths *paths, struct under *under)
 {
-	struct profile *all = profile_new();
-	int err = all ? 0 : -ENOMEM;
+	const char *first = NULL;
+	int err = 0;
 
-	if (err)
-		no_memory();
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_one(all, edit, paths[i], &files[i], i ? paths[0] : NULL, under);
-	if (!err)
-		return all;
-	profile_free(all);
-	return NULL;
-}
-
-struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
-{
-	return load(edit, paths, files, count, NULL);
+	for (size_t i = 0; i < paths->count && !err; i++) {
+		err = add_one(to, edit, paths, i, first, under);
+		if (!first && !paths->items[i].is_left_out)
+			first = paths->items[i].name;
+	}
+	return err ?: cli_paths_check_left_out(paths) ? -ECANCELED : 0;
 }
 
 static void refuse_under(const struct profile_edit *edit, const struct under *under)
@@ -246,33 +233,61 @@ static void refuse_under(const struct profile_edit *edit, const struct under *un
 	log_error("--under %s: no stack has a function of that name%s", edit->under, under->asked);
 }
 
-struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count)
+struct profile *cli_filter_load(const struct profile_edit *edit, struct cli_paths *paths)
 {
 	struct under under = {.met = !edit->under};
-	struct profile *profile = load(edit, paths, files, count, &under);
+	struct profile *all = profile_new();
 
-	if (!profile || under.met)
-		return profile;
-	refuse_under(edit, &under);
-	profile_free(profile);
+	if (!all)
+		no_memory();
+	if (all && !add_all(all, edit, paths, &under)) {
+		if (under.met)
+			return all;
+		refuse_under(edit, &under);
+	}
+	profile_free(all);
 	return NULL;
 }
 
-int cli_filter_each(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
+int cli_filter_load_one(const struct profile_edit *edit, struct cli_paths *paths, size_t index,
+			struct profile **profile)
+{
+	struct profile *one = profile_new();
+	int err = one ? add_one(one, edit, paths, index, NULL, NULL) : no_memory();
+
+	if (err || paths->items[index].is_left_out) {
+		profile_free(one);
+		one = NULL;
+	}
+	*profile = one;
+	return err ? CLI_FAILED : 0;
+}
+
+/* Hands over one profile. Returns as cli_filter_each(). */
+static int take_one(const struct profile_edit *edit, struct cli_paths *paths, size_t index, struct under *under,
+		    int (*take)(void *arg, const struct profile *p), void *arg)
+{
+	struct profile *one = profile_new();
+	int err = one ? 0 : -ENOMEM;
+
+	if (!err && add_one(one, edit, paths, index, NULL, under))
+		err = -ECANCELED;
+	if (!err && !paths->items[index].is_left_out)
+		err = take(arg, one);
+	profile_free(one);
+	return err;
+}
+
+int cli_filter_each(const struct profile_edit *edit, struct cli_paths *paths,
 		    int (*take)(void *arg, const struct profile *p), void *arg)
 {
 	struct under under = {.met = !edit->under};
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		struct profile *one = profile_new();
-
-		if (one && add_one(one, edit, paths[i], &files[i], NULL, &under))
-			err = -ECANCELED;
-		else
-			err = one ? take(arg, one) : -ENOMEM;
-		profile_free(one);
-	}
+	for (size_t i = 0; i < paths->count && !err; i++)
+		err = take_one(edit, paths, i, &under, take, arg);
+	if (!err && cli_paths_check_left_out(paths))
+		err = -ECANCELED;
 	if (err || under.met)
 		return err;
 	refuse_under(edit, &under);

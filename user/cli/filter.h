@@ -3,8 +3,7 @@
 #ifndef CLI_FILTER_H
 #define CLI_FILTER_H
 
-#include <stdio.h>
-
+#include "cli/epochs.h"
 #include "cli/options.h"
 #include "profile/edit.h"
 
@@ -19,26 +18,28 @@ extern const struct cli_option cli_own_options[];
 int cli_filter_check(struct profile_edit *edit);
 
 /*
- * Opens `count` saved profiles; to be called before pybpf drops its rights. Returns count streams for cli_filter_load,
- * or NULL after one sentence on stderr.
+ * Opens saved profiles; to be called before pybpf drops its rights. Here and below, epochs of a folder that cannot be
+ * read are left out, as of cli_paths_leave_out(). Returns 0, or CLI_FAILED after one sentence on stderr.
  */
-FILE **cli_filter_open(char *const paths[], size_t count);
-
-/* Closes the streams that cli_filter_load did not close, and frees the array; accepts NULL. */
-void cli_filter_close(FILE **files, size_t count);
+int cli_filter_open(struct cli_paths *paths);
 
 /*
- * Loads saved profiles through the edit's filters into one new profile, and closes their streams. Returns the profile,
- * which the caller frees, or NULL after one sentence on stderr.
+ * Loads saved profiles through the edit's filters into one new profile, and closes their files. It is an error if no
+ * profile has a function that --under names. Returns the profile, which the caller frees, or NULL after one sentence on
+ * stderr.
  */
-struct profile *cli_filter_load(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
-/* As cli_filter_load, but it is an error if no profile has a function that --under names. */
-struct profile *cli_filter_load_met(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count);
+struct profile *cli_filter_load(const struct profile_edit *edit, struct cli_paths *paths);
 /*
- * As cli_filter_load_met, but hands over each profile by itself: one at a time is in memory. Returns 0, -ENOMEM, what
- * take returned, or -ECANCELED after one sentence on stderr.
+ * Likewise one of them, also if it does not have that function. Returns 0 with *profile, NULL if it is left out; or
+ * CLI_FAILED after one sentence on stderr.
  */
-int cli_filter_each(const struct profile_edit *edit, char *const paths[], FILE *files[], size_t count,
+int cli_filter_load_one(const struct profile_edit *edit, struct cli_paths *paths, size_t index,
+			struct profile **profile);
+/*
+ * As cli_filter_load, but hands over each profile by itself: one at a time is in memory. Returns 0, -ENOMEM, what take
+ * returned, or -ECANCELED after one sentence on stderr.
+ */
+int cli_filter_each(const struct profile_edit *edit, struct cli_paths *paths,
 		    int (*take)(void *arg, const struct profile *p), void *arg);
 
 #endif

@@ -110,8 +110,9 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		.groups = groups,
 		.other_tools = other_tools,
 		.notes = CLI_PAGER_NOTE "\n"
-					"Exit status: 0 done, also when nothing passes the filters; 1 it failed, or "
-					"no stack has the function of --under; 2 wrong command line.",
+					"Exit status: 0 done, also when nothing passes the filters; 1 it failed, no "
+					"stack has the function of --under, or epochs of a folder could not be read, "
+					"and the rest was reported; 2 wrong command line.",
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
 
@@ -185,7 +186,6 @@ static void warn(const struct report *r, const struct profile *p)
 /* Profiles on their way to a format that has each of them. */
 struct separate {
 	struct report *report;
-	FILE **files;
 	FILE *out;
 	uint64_t total; /* of the values that were written */
 };
@@ -203,14 +203,13 @@ static int write_each(const void *what, FILE *out)
 	struct separate *s = *(struct separate *const *)what;
 
 	s->out = out;
-	return cli_filter_each(&s->report->edit, s->report->paths.items, s->files, s->report->paths.count, write_one,
-			       s);
+	return cli_filter_each(&s->report->edit, &s->report->paths, write_one, s);
 }
 
 /* Reports profiles that are not added up. Returns an exit code. */
-static int report_separately(struct report *r, FILE **files)
+static int report_separately(struct report *r)
 {
-	struct separate s = {.report = r, .files = files}, *what = &s;
+	struct separate s = {.report = r}, *what = &s;
 	int code = cli_output_through(&r->output, write_each, &what);
 
 	if (code)
@@ -223,9 +222,9 @@ static int report_separately(struct report *r, FILE **files)
 }
 
 /* Reports profiles as one. Returns an exit code. */
-static int report_sum(struct report *r, FILE **files)
+static int report_sum(struct report *r)
 {
-	struct profile *profile = cli_filter_load_met(&r->edit, r->paths.items, files, r->paths.count);
+	struct profile *profile = cli_filter_load(&r->edit, &r->paths);
 	int code = CLI_FAILED;
 
 	if (!profile)
@@ -249,7 +248,6 @@ int cli_report(int argc, char **argv)
 {
 	struct report r = {.span = {0}};
 	const struct rights_wanted rights = {.level = RIGHTS_REPORT};
-	FILE **files = NULL;
 	bool helped;
 	int code = parse(&r, argc, argv, &helped);
 
@@ -260,13 +258,14 @@ int cli_report(int argc, char **argv)
 	if (code)
 		goto done;
 	code = CLI_FAILED;
-	files = cli_filter_open(r.paths.items, r.paths.count);
-	if (!files || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) || cli_drop_rights(&rights))
+	if (cli_filter_open(&r.paths) || cli_output_open(&r.output) || cli_output_entrust(&r.output, NULL) ||
+	    cli_drop_rights(&rights))
 		goto done;
-	code = r.output.format->separate && r.paths.count > 1 ? report_separately(&r, files) : report_sum(&r, files);
+	code = r.output.format->separate && r.paths.count > 1 ? report_separately(&r) : report_sum(&r);
+	if (!code && r.paths.left_out)
+		code = CLI_FAILED;
 done:
 	cli_output_discard(&r.output);
-	cli_filter_close(files, r.paths.count);
 	cli_paths_free(&r.paths);
 	profile_edit_free(&r.edit);
 	return code;
