@@ -229,6 +229,16 @@ def started(argv, **options):
         stop(process)
 
 
+def process_names(pid):
+    """The names of a process and of those below it."""
+    found = {}
+    with contextlib.suppress(OSError):
+        found[pid] = Path("/proc/%d/comm" % pid).read_text(encoding="ascii").strip()
+        for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text(encoding="ascii").split():
+            found.update(process_names(int(child)))
+    return found
+
+
 def tied(argv, signal_name="KILL"):
     """The same program, which gets that signal when the thread that starts it is gone."""
     return ["/usr/bin/setpriv", "--pdeathsig", signal_name, *argv]

@@ -12,7 +12,7 @@ import urllib.parse
 from pathlib import Path
 
 import harness
-from harness import pybpf
+from harness import process_names, pybpf
 from receiver import Answer, receiving
 from test_agent import account, agent, as_json, end, epochs, values
 
@@ -59,6 +59,15 @@ def pprof_total(body):
     return sum(number(value, 0)[0] for value in of(gzip.decompress(body), 2, 2))
 
 
+def pprof_labels(body):
+    """The texts that the samples have as labels, as a dict for each sample."""
+    data = gzip.decompress(body)
+    texts = [text.decode() for text in of(data, 6)]
+    for sample in of(data, 2):
+        labels = [dict(fields(label)) for label in of(sample, 3)]
+        yield {texts[label[1]]: texts[label[2]] for label in labels if 2 in label}
+
+
 def attributes(body):
     """Those of each resource, as a dict each."""
     for resource in of(gzip.decompress(body), 1, 1):
@@ -80,16 +89,6 @@ def sending(folder, *args):
 def without_delays(said):
     """What the agent said, but for epochs that a busy machine made longer."""
     return "".join(line for line in said.splitlines(keepends=True) if " in place of " not in line)
-
-
-def process_names(pid):
-    """The names of a process and of those below it."""
-    found = {}
-    with contextlib.suppress(OSError):
-        found[pid] = Path("/proc/%d/comm" % pid).read_text(encoding="ascii").strip()
-        for child in Path("/proc/%d/task/%d/children" % (pid, pid)).read_text(encoding="ascii").split():
-            found.update(process_names(int(child)))
-    return found
 
 
 def named(pid, name):
@@ -121,6 +120,8 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
     assert all(request.path == "/profiles?of=all" for request in by_path["/profiles"])
     # Its first value of each sample is the number of samples.
     assert sum(pprof_total(request.body) for request in by_path["/profiles"]) == total
+    labels = [found for request in by_path["/profiles"] for found in pprof_labels(request.body)]
+    assert all(found["team"] == "web" and found["a.b"] == "c,d" and found["service"] in ("shop", "bank") for found in labels)
     assert any(b"[other stacks]" in gzip.decompress(body) for body in otlp)
     resources = [found for body in otlp for found in attributes(body)]
     assert {found["service.name"] for found in resources} == {"shop", "bank"}
@@ -131,6 +132,38 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
         name = re.fullmatch(r"(\w+)\{team=web,a_b=c_d,host=[^{},=]+\}", query["name"][0]).group(1)
         shares[name] = shares.get(name, 0) + pprof_total(request.body)
     assert shares == {name: values(as_json(folder, "--service", name)) for name in ("shop", "bank")}
+
+
+def test_names_that_receivers_would_refuse(tmp_path):
+    """A program without a name, and names that are not UTF-8: all that arrives is, and nothing is without a name."""
+    folder, program = tmp_path / "epochs", tmp_path / "nameless.py"
+    program.write_text(
+        "import ctypes, sys\n"
+        "ctypes.CDLL(None).prctl(15, sys.argv[1].encode('utf-8', 'surrogateescape'), 0, 0, 0)\n"
+        "while True: sum(range(1000))\n"
+    )
+    python = harness.default_python().argv[0]
+    environments = {**os.environ}, {**os.environb, b"OTEL_SERVICE_NAME": b"w\xff"}
+    with receiving() as it, contextlib.ExitStack() as stack:
+        pids = []
+        for name, environment in ((b"", environments[0]), (b"n\xfe", environments[0]), (b"", environments[1])):
+            command = [b"", os.fsencode(program), name]
+            pids.append(stack.enter_context(harness.started(command, executable=python, env=environment)).pid)
+        arguments = [word for pid in pids for word in ("-p", pid)]
+        urls = ["--otlp", base(it), "--pyroscope", base(it), "--pprof", base(it) + "/profiles"]
+        with sending(folder, *arguments, "--label", os.fsdecode(b"te\xffam=w\xfe"), "--label", "1=one", *urls) as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 2)
+            assert not without_delays(end(process))
+    queries = []
+    for request in it.requests:
+        if request.path.startswith("/ingest"):
+            queries.append(urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query, strict_parsing=True, errors="strict")["name"][0])
+        elif request.path == "/profiles":
+            assert all(found["te\\xffam"] == "w\\xfe" and found["1"] == "one" for found in pprof_labels(request.body))
+        else:
+            assert all(found["te\\xffam"] == "w\\xfe" and found["service.name"] for found in attributes(request.body))
+    assert queries and all(re.fullmatch(r"[^{},=]+\{te_am=w\\xfe,_1=one,host=[^{},=]+\}", query) for query in queries), queries
+    assert any(query.startswith("w\\xff{") for query in queries)
 
 
 def test_a_host_that_is_not_chosen(tmp_path):

@@ -27,12 +27,12 @@
 
 /* Receivers are numbered by enum push_protocol. */
 #define AGENT_RECEIVERS  3
-#define AGENT_LABELS_MAX 16
+#define AGENT_LABELS_MAX OUTPUT_LABELS_MAX
 
 struct agent_push_options {
-	const char *urls[AGENT_RECEIVERS];          /* NULL: nothing is sent to such a receiver */
-	struct push_options common;                 /* of each receiver; url is not read, spool has a folder for each */
-	struct push_label labels[AGENT_LABELS_MAX]; /* of all profiles */
+	const char *urls[AGENT_RECEIVERS]; /* NULL: nothing is sent to such a receiver */
+	struct push_options common;        /* of each receiver; url is not read, spool has a folder for each */
+	struct output_label labels[AGENT_LABELS_MAX]; /* of all profiles */
 	size_t nr_labels;
 	double hosts_share;  /* of the hosts of a fleet that send on a day; 0: all do */
 	uint32_t top_stacks; /* of each service that are sent, the rest in one row; 0: all */

@@ -60,7 +60,7 @@ struct agent {
 		uint64_t unmade;         /* as in struct agent_push_metrics */
 	} receivers[AGENT_RECEIVERS];
 	uint64_t chosen_day; /* 1 + days since 1970 for which it was said whether the host sends; 0: none */
-	struct push_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
+	struct output_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
 	/* serve.c */
 	struct serve *server;
 	double requests_allowed, requests_allowed_at; /* at: CLOCK_MONOTONIC seconds */

@@ -64,17 +64,18 @@ static bool is_wanted(const struct agent_options *options)
 /* The URL without its query, which may be secret. */
 #define SHOWN(a, i) (int)strcspn((a)->options.push.urls[i], "?"), (a)->options.push.urls[i]
 
-/* Pyroscope's labels have names of letters, digits and underscores. */
+/* Pyroscope's labels have names of letters, digits and underscores, and do not begin with a digit. */
 static int make_pyroscope_labels(struct agent *a)
 {
 	for (size_t i = 0; i < a->options.push.nr_labels; i++) {
-		char *key = strdup(a->options.push.labels[i].key);
+		const struct output_label *label = &a->options.push.labels[i];
+		char *key = NULL;
 
-		if (!key)
+		if (asprintf(&key, "%s%s", label->key[0] >= '0' && label->key[0] <= '9' ? "_" : "", label->key) < 0)
 			return -ENOMEM;
 		for (char *c = key; *c; c++)
-			*c = (char)(isalnum((unsigned char)*c) ? *c : '_');
-		a->pyroscope_labels[i] = (struct push_label){key, a->options.push.labels[i].value};
+			*c = (char)(isalnum((unsigned char)*c) && !(*c & 0x80) ? *c : '_');
+		a->pyroscope_labels[i] = (struct output_label){key, label->value};
 	}
 	return 0;
 }
@@ -123,12 +124,12 @@ static int send_service(void *arg, const struct agent_service *service)
 {
 	const struct sending *s = arg;
 	const struct agent *a = s->agent;
-	struct push_label labels[AGENT_LABELS_MAX + 1];
+	struct output_label labels[AGENT_LABELS_MAX + 1];
 	size_t count = a->options.push.nr_labels;
 
 	memcpy(labels, a->pyroscope_labels, count * sizeof(*labels));
 	if (*service->container)
-		labels[count++] = (struct push_label){"container", service->container};
+		labels[count++] = (struct output_label){"container", service->container};
 	return push_profile(a->receivers[s->receiver].push, service->profile,
 			    &(struct push_profile){.protocol = PUSH_PYROSCOPE,
 						   .v1 = push_is_v1(a->options.push.urls[s->receiver]),
@@ -152,6 +153,8 @@ static int send_epoch(struct sending *s, const struct profile *profile, uint64_t
 		.protocol = kinds[s->receiver].protocol,
 		.describe = set_labels,
 		.describe_arg = &a->options.push,
+		.labels = a->options.push.labels,
+		.nr_labels = a->options.push.nr_labels,
 		.has_time = has_time,
 		.has_time_arg = s,
 		.left = left,

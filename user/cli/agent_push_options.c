@@ -61,7 +61,7 @@ static int take_label(const struct cli_option *option, const char *value, void *
 {
 	struct agent_push_options *o = target;
 	const char *equals = strchr(value, '=');
-	struct push_label *label;
+	struct output_label *label;
 
 	if (!equals || equals == value || !equals[1])
 		return cli_usage("%s %s: not a label; it takes NAME=VALUE, such as team=web",
@@ -119,7 +119,8 @@ const struct cli_option cli_agent_push_options[] = {
 	{"pprof", 0, "URL", "send each epoch to a URL as one body in pprof's format", .take = take_url,
 	 .offset = offsetof(struct agent_push_options, urls[PUSH_PPROF])},
 	{"label", 0, "NAME=VALUE",
-	 "with --otlp, an attribute of each resource; with --pyroscope, a label of each profile; may be repeated",
+	 "with --otlp, an attribute of each resource; with --pyroscope, a label of each profile; with --pprof, a label "
+	 "of each sample; may be repeated",
 	 .take = take_label},
 	{"hosts-share", 0, "SHARE",
 	 "send on some days only: this share of the hosts, such as 0.1, sends on a day (UTC), chosen by their names; "

@@ -23,6 +23,12 @@ enum output_sort {
 	OUTPUT_SORT_COUNT, /* waits by their number */
 };
 
+/* A label of all samples, of who runs pybpf. */
+struct output_label {
+	const char *key, *value;
+};
+#define OUTPUT_LABELS_MAX 16
+
 struct output_options {
 	bool by_line;       /* lines in place of functions, where the format can */
 	bool by_expression; /* those lines, and frames in all formats, have the columns of their expressions */
@@ -32,6 +38,8 @@ struct output_options {
 	int sort;           /* enum output_sort */
 	uint32_t rows;      /* of a table; all others are added up in one row; 0: OUTPUT_ROWS_DEFAULT */
 	size_t width; /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
+	const struct output_label *labels; /* of all samples, in the format pprof */
+	size_t nr_labels;                  /* at most OUTPUT_LABELS_MAX */
 };
 
 /* Bits for the data that a format needs. If the profile lacks them, the format writes what it can. */

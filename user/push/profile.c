@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/text_stream.h"
 #include "output/output.h"
 #include "push/push_v1.h"
@@ -40,24 +41,31 @@ static int take_body(void *arg, const void *body, size_t size)
 /* Returns what all processes are called, or NULL. */
 static const char *only_service(const struct profile *p)
 {
-	uint32_t found = 0;
+	uint32_t found = PROFILE_NONE;
 
 	for (uint32_t i = 0; i < profile_process_count(p); i++) {
 		const struct profile_process *process = profile_process_at(p, i);
 		uint32_t name = process->container ? process->container : process->name;
 
-		if (found && name != found)
+		if (found != PROFILE_NONE && name != found)
 			return NULL;
 		found = name;
 	}
-	return found ? profile_string(p, found) : NULL;
+	return found == PROFILE_NONE ? NULL : profile_string(p, found);
+}
+
+static const char *service_of(const struct profile *p, const struct push_profile *how)
+{
+	const char *name = how->service ?: only_service(p) ?: "pybpf";
+
+	return *name ? name : PUSH_NAMELESS;
 }
 
 /* A text of a URL's query that grows within its room. */
 struct query {
 	char *text;
 	size_t room, size;
-	bool full;
+	bool full, no_memory;
 };
 
 static void append_byte(struct query *to, char byte)
@@ -83,14 +91,16 @@ static void append_encoded(struct query *to, const char *text)
 	}
 }
 
-/* Likewise, with an underscore for what ends a name or a value, or cannot be in one. */
+/* Likewise, as plain UTF-8, with an underscore for what ends a name or a value. */
 static void append_name(struct query *to, const char *name)
 {
-	for (; *name; name++) {
-		const char one[2] = {strchr("{},=\"", *name) || (unsigned char)*name < ' ' ? '_' : *name};
+	char *plain = text_printable(name);
 
-		append_encoded(to, one);
-	}
+	to->no_memory |= !plain;
+	for (char *c = plain; c && *c; c++)
+		*c = (char)(strchr("{},=\"", *c) ? '_' : *c);
+	append_encoded(to, plain ?: "");
+	free(plain);
 }
 
 static void append_text(struct query *to, const char *text)
@@ -108,7 +118,7 @@ int push_pyroscope_query(const struct profile *p, const struct push_profile *how
 	char times[96];
 
 	append_text(&query, "?name=");
-	append_name(&query, how->service ?: only_service(p) ?: "pybpf");
+	append_name(&query, service_of(p, how));
 	append_encoded(&query, "{");
 	for (size_t i = 0; i < how->nr_labels; i++) {
 		append_name(&query, how->labels[i].key);
@@ -124,7 +134,7 @@ int push_pyroscope_query(const struct profile *p, const struct push_profile *how
 		 from + 1 + (uint64_t)(duration ? strtod(duration, NULL) : 0));
 	append_text(&query, times);
 	append_text(&query, "&format=pprof&spyName=pybpf");
-	return query.full ? -E2BIG : 0;
+	return query.no_memory ? -ENOMEM : query.full ? -E2BIG : 0;
 }
 
 bool push_is_v1(const char *url)
@@ -142,7 +152,7 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 	const struct push_v1 from = {
 		/* As Pyroscope calls the CPU profiles of all languages. */
 		.name = measure.period_ns ? "process_cpu" : measure.name,
-		.service = how->service ?: only_service(p) ?: "pybpf",
+		.service = service_of(p, how),
 		.host = profile_find_fact(p, PROFILE_FACT_HOST) ?: "",
 		.labels = how->labels,
 		.nr_labels = how->nr_labels,
@@ -166,7 +176,9 @@ static int push_pprof(struct push *push, const struct profile *p, const struct p
 	char *body;
 	size_t size = 0;
 	FILE *out = text_stream_open(&body, &size);
-	int err = out ? output_pprof(p, &(struct output_options){0}, out) : -ENOMEM;
+	const bool has_labels = how->protocol == PUSH_PPROF;
+	const struct output_options options = {.labels = how->labels, .nr_labels = has_labels ? how->nr_labels : 0};
+	int err = out ? output_pprof(p, &options, out) : -ENOMEM;
 
 	if (out && fclose(out))
 		err = -ENOMEM;

@@ -4,6 +4,7 @@
 #define PUSH_PROFILE_H
 
 #include "output/otlp.h"
+#include "output/output.h"
 #include "push/push.h"
 
 enum push_protocol {
@@ -12,9 +13,8 @@ enum push_protocol {
 	PUSH_PPROF,     /* pprof alone */
 };
 
-struct push_label {
-	const char *key, *value;
-};
+/* What receivers get for a service without a name, which they refuse. */
+#define PUSH_NAMELESS "unknown_service"
 
 struct push_profile {
 	enum push_protocol protocol;
@@ -23,10 +23,13 @@ struct push_profile {
 	void *describe_arg;
 	/* PUSH_PYROSCOPE: by push.v1, whose URL push_is_v1() knows, in place of /ingest. */
 	bool v1;
-	/* PUSH_PYROSCOPE: the service's name; NULL: the container's or program's, if there is only one, else "pybpf".
+	/*
+	 * PUSH_PYROSCOPE: the service's name; NULL: the container's or program's, if there is only one, else "pybpf";
+	 * an empty name is sent as PUSH_NAMELESS.
 	 */
 	const char *service;
-	const struct push_label *labels; /* beside it */
+	/* PUSH_PYROSCOPE, beside it, and PUSH_PPROF, of each sample: at most OUTPUT_LABELS_MAX. */
+	const struct output_label *labels;
 	size_t nr_labels;
 	/* Asked before each request; false ends it with -ETIME. NULL: there is time. */
 	bool (*has_time)(void *arg);
@@ -42,7 +45,7 @@ bool push_is_v1(const char *url);
 
 /*
  * Writes Pyroscope's query, "?name=SERVICE{KEY=VALUE}&from=...", encoded, to text. In names and values, characters that
- * end them become underscores. Returns 0 or -E2BIG.
+ * end them become underscores, and what is not plain UTF-8 is \\xNN. Returns 0, -E2BIG or -ENOMEM.
  */
 int push_pyroscope_query(const struct profile *p, const struct push_profile *how, char *text, size_t room);
 

@@ -17,7 +17,7 @@ struct push_v1 {
 	const char *name;    /* of the kind of profile: process_cpu */
 	const char *service; /* its label service_name */
 	const char *host;    /* "": not known */
-	const struct push_label *labels;
+	const struct output_label *labels;
 	size_t nr_labels;
 	const void *pprof;
 	size_t pprof_size;

@@ -19,7 +19,7 @@ static const char *query_of(const struct profile *p, const struct push_profile *
 static void test_query(void **unused)
 {
 	struct profile *p = new_profile();
-	const struct push_label labels[] = {{"env", "a b&c"}, {"x,y", "}=\"{"}};
+	const struct output_label labels[] = {{"env", "a b&c"}, {"x,y", "}=\"{"}};
 
 	(void)unused;
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "node-3"), 0);
@@ -34,13 +34,20 @@ static void test_query(void **unused)
 			    "&from=1700000000&until=1700000061&format=pprof&spyName=pybpf");
 	process(p, 3, "job");
 	assert_memory_equal(query_of(p, &(struct push_profile){.service = NULL}), "?name=pybpf%7B", 14);
+	/* Receivers refuse an empty name, and what is not UTF-8. */
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = ""}), "?name=unknown_service%7B", 24);
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = "a\xff\n="}), "?name=a%5Cxff%5Cx0a_%7B", 23);
+	profile_free(p);
+	p = new_profile();
+	process(p, 1, "");
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = NULL}), "?name=unknown_service%7B", 24);
 	profile_free(p);
 }
 
 /* Pyroscope refuses a label's name that occurs twice: the first one stays. Texts are UTF-8. */
 static void test_push_v1(void **unused)
 {
-	const struct push_label labels[] = {{"team", "w\xff"}, {"host", "other"}, {"none", ""}};
+	const struct output_label labels[] = {{"team", "w\xff"}, {"host", "other"}, {"none", ""}};
 	struct proto_bytes body = proto_bytes();
 	PushV1__Request *got;
 	const PushV1__Series *series;

@@ -64,22 +64,23 @@ struct encoder {
 
 void otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value)
 {
-	char *copy = value && *value ? text_printable(value) : NULL, *name = NULL;
+	char *copy = value && *value ? text_printable(value) : NULL, *name = text_printable(key);
 	size_t i = 0;
 
-	while (i < resource->count && strcmp(resource->attributes[i].key, key) != 0)
+	while (name && i < resource->count && strcmp(resource->attributes[i].key, name) != 0)
 		i++;
-	if (i < resource->count) {
+	if (name && i < resource->count) {
+		free(name);
 		free(resource->attributes[i].value);
 		resource->attributes[i].value = copy;
-	} else if (copy && i < OTLP_ATTRIBUTES_MAX && (name = strdup(key))) {
+	} else if (copy && name && i < OTLP_ATTRIBUTES_MAX) {
 		resource->attributes[i].key = name;
 		resource->attributes[i].value = copy;
 		resource->count++;
 	} else {
-		resource->no_memory |= copy && i < OTLP_ATTRIBUTES_MAX;
+		resource->no_memory |= !name;
+		free(name);
 		free(copy);
-		return;
 	}
 	resource->no_memory |= value && *value && !copy;
 }

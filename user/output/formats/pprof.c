@@ -77,6 +77,10 @@ struct writer {
 	struct intern mappings;  /* struct mapping */
 	struct intern locations; /* struct location */
 	int64_t label_keys[NR_LABELS];
+	const struct output_options *options;
+	struct given_label {
+		int64_t key, value;
+	} given[OUTPUT_LABELS_MAX]; /* of the options */
 	struct output_path path;
 	uint64_t *stack;   /* IDs of locations, of one sample */
 	size_t stack_room; /* in stack */
@@ -409,21 +413,27 @@ static ssize_t locations_of(struct writer *w, uint32_t stack)
 }
 
 struct labels {
-	Pprof__Label labels[NR_LABELS], *pointers[NR_LABELS];
+	Pprof__Label labels[NR_LABELS + OUTPUT_LABELS_MAX], *pointers[NR_LABELS + OUTPUT_LABELS_MAX];
 	size_t count;
 };
 
-static void add_label(const struct writer *w, struct labels *to, enum label key, int64_t text, int64_t number)
+/* key, text: indices of texts; text 0: the value is the number, and where that is 0, too, there is no label. */
+static void add_keyed(struct labels *to, int64_t key, int64_t text, int64_t number)
 {
 	Pprof__Label *label = &to->labels[to->count];
 
 	if (!text && !number)
 		return;
 	pprof__label__init(label);
-	label->key = w->label_keys[key];
+	label->key = key;
 	label->str = text;
 	label->num = number;
 	to->pointers[to->count++] = label;
+}
+
+static void add_label(const struct writer *w, struct labels *to, enum label key, int64_t text, int64_t number)
+{
+	add_keyed(to, w->label_keys[key], text, number);
 }
 
 static void labels_of(struct writer *w, const struct profile_sample *sample, struct labels *labels)
@@ -452,6 +462,8 @@ static void labels_of(struct writer *w, const struct profile_sample *sample, str
 
 		add_label(w, labels, LABEL_STATE, state ? string_of(w, state) : text_of(w, PROFILE_STATE_RUNNING), 0);
 	}
+	for (size_t i = 0; i < w->options->nr_labels; i++)
+		add_keyed(labels, w->given[i].key, w->given[i].value, 0);
 }
 
 /* Sets the values of a sample, in the order of the types. Returns their number. */
@@ -471,13 +483,22 @@ static size_t values_of(const struct writer *w, const struct profile_sample *sam
 	return n;
 }
 
+static void add_label_texts(struct writer *w)
+{
+	for (int i = 0; i < NR_LABELS; i++)
+		w->label_keys[i] = text_of(w, label_keys[i] ?: profile_attribute_column(i - LABEL_ATTRIBUTES));
+	for (size_t i = 0; i < w->options->nr_labels; i++) {
+		w->given[i].key = text_of(w, w->options->labels[i].key);
+		w->given[i].value = text_of(w, w->options->labels[i].value);
+	}
+}
+
 static int write_samples(struct writer *w)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(w->profile, &count);
 
-	for (int i = 0; i < NR_LABELS; i++)
-		w->label_keys[i] = text_of(w, label_keys[i] ?: profile_attribute_column(i - LABEL_ATTRIBUTES));
+	add_label_texts(w);
 	for (size_t i = 0; i < count; i++) {
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
@@ -519,6 +540,7 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 {
 	struct writer w = {
 		.profile = p,
+		.options = options,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_get_measure(p),
 		.counted = profile_has_counts(p),
@@ -527,7 +549,6 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 	FILE *gzip = gzip_open(out);
 	int err = profile_groups_make(&w.functions, p, PROFILE_BY_DEFINITION), written = 0;
 
-	(void)options;
 	intern_init(&w.texts, sizeof(char *), INTERN_TEXT);
 	intern_init(&w.mappings, sizeof(struct mapping), sizeof(struct mapping_key));
 	intern_init(&w.locations, sizeof(struct location), sizeof(struct location));
