@@ -10,11 +10,12 @@ import shutil
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import harness
-from harness import cpu_s, pybpf
+from harness import cpu_s, process_names, pybpf
 
 NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-(\d+)ms-(\d{8})\.pybpf")
 
@@ -164,6 +165,29 @@ def test_killed(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == names
     assert [int(NAME.fullmatch(name).group(2)) for name in names] == list(range(1, len(names) + 1))
     assert as_json(folder)["format"] == "pybpf"
+
+
+def test_a_stopped_maker(tmp_path):
+    """What makes helpers stands still: that is said, the agent goes on, SIGTERM ends it in order, and nothing is left."""
+    folder = tmp_path / "epochs"
+    with agent(folder, "--epoch", "1s") as process:
+        harness.wait_for(lambda: epochs(folder))
+        names = process_names(process.pid)
+        (maker,) = [pid for pid, name in names.items() if name == "pybpf-maker"]
+        os.kill(maker, signal.SIGSTOP)
+        # Without a helper it needs another one for the next question.
+        for pid, name in names.items():
+            if name == "pybpf-helper":
+                os.kill(pid, signal.SIGKILL)
+        with harness.target(harness.default_python(), "shares.py"):
+            said = process.stderr.readline()
+            while "does not answer" not in said:
+                said = process.stderr.readline()
+            assert "pybpf-maker, %d" % maker in said
+            before = len(epochs(folder))
+            harness.wait_for(lambda: len(epochs(folder)) > before)
+            end(process)
+    harness.wait_for(lambda: not Path("/proc/%d" % maker).exists())
 
 
 def test_the_rate_is_lowered(tmp_path):

@@ -14,9 +14,9 @@ import urllib.request
 import pytest
 
 import harness
-from harness import cpu_s
+from harness import cpu_s, process_names
 from test_agent import agent, as_json, end, epochs, values
-from test_agent_push import HOME, of, pprof_total, process_names
+from test_agent_push import HOME, of, pprof_total
 from test_agent_waits import pprof_sums
 
 DURATION_NS = 10  # Profile.duration_nanos

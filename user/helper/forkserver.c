@@ -9,13 +9,24 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "child/child.h"
 #include "child/message.h"
 #include "helper/internal.h"
 
+/* Seconds in which the forkserver makes a helper, which takes it a millisecond, and in which it ends. */
+#define MAKE_S 2.0
+#define END_S  1.0
+/* Interval between looks at whether it has ended, in ms. */
+#define LOOK_MS 5
+
 static struct {
 	pid_t pid;
 	int fd;
+	bool asked; /* for a helper in the slot asked_slot, which has not come yet */
+	unsigned char asked_slot;
+	double asked_at; /* CLOCK_MONOTONIC seconds */
+	bool said;       /* that it does not answer */
 	struct helper_notes *notes;
 	const struct helper_services *services;
 	bool used[HELPER_SLOTS];
@@ -74,19 +85,43 @@ bool helper_is_gone(void)
 
 void helper_forkserver_stop(void)
 {
+	const double until = clock_s(CLOCK_MONOTONIC) + END_S;
+
 	close(forkserver.fd);
 	forkserver.fd = -1;
-	/* The closed socket makes the forkserver end. */
-	waitpid(forkserver.pid, NULL, 0);
+	forkserver.asked = false;
+	/* The closed socket makes the forkserver end; if somebody has stopped it, the end of this process does. */
+	while (waitpid(forkserver.pid, NULL, WNOHANG) == 0 && clock_s(CLOCK_MONOTONIC) < until)
+		poll(NULL, 0, LOOK_MS);
 	munmap(forkserver.notes, sizeof(*forkserver.notes));
+}
+
+/* Waits for the forkserver's reply. Returns 0, -EINTR when a signal that ends a run is pending, or -ETIMEDOUT. */
+static int wait_for_reply(void)
+{
+	struct pollfd socket = {.fd = forkserver.fd, .events = POLLIN};
+
+	while (!poll(&socket, 1, 0)) {
+		if (helper_is_interrupted())
+			return -EINTR;
+		if (clock_s(CLOCK_MONOTONIC) - forkserver.asked_at > MAKE_S)
+			return -ETIMEDOUT;
+		poll(&socket, 1, (int)(HELPER_SLICE_S * 1000));
+	}
+	return 0;
 }
 
 /* Receives the two descriptors that the forkserver sends with one byte. Returns 0 or negative errno. */
 static int receive_fds(int fds[2])
 {
+	int err = wait_for_reply();
 	char byte;
-	ssize_t n = child_receive(forkserver.fd, &byte, 1, fds, 2, 0);
+	ssize_t n;
 
+	if (err)
+		return err;
+	forkserver.asked = false;
+	n = child_receive(forkserver.fd, &byte, 1, fds, 2, 0);
 	if (n != 1)
 		return n < 0 ? (int)n : -ECONNRESET;
 	if (fds[1] >= 0)
@@ -96,21 +131,42 @@ static int receive_fds(int fds[2])
 	return -EAGAIN;
 }
 
+/* Asks for a helper, unless one that was asked for has not come yet. Returns 0 or negative errno. */
+static int ask(void)
+{
+	unsigned char slot = 0;
+
+	if (forkserver.asked)
+		return 0;
+	while (slot < HELPER_SLOTS - 1 && forkserver.used[slot])
+		slot++;
+	if (send(forkserver.fd, &slot, 1, MSG_NOSIGNAL) != 1)
+		return -errno;
+	forkserver.asked = true;
+	forkserver.asked_slot = slot;
+	forkserver.asked_at = clock_s(CLOCK_MONOTONIC);
+	return 0;
+}
+
 int helper_forkserver_get_process(int fds[2], unsigned *slot)
 {
-	unsigned char byte = 0;
-	int err;
+	int err = ask() ?: receive_fds(fds);
 
-	while (byte < HELPER_SLOTS - 1 && forkserver.used[byte])
-		byte++;
-	err = send(forkserver.fd, &byte, 1, MSG_NOSIGNAL) == 1 ? receive_fds(fds) : -errno;
 	if (err && !forkserver.no_helper_since)
 		forkserver.no_helper_since = clock_s(CLOCK_MONOTONIC);
+	if (err == -ETIMEDOUT && !forkserver.said) {
+		log_warn("the process that makes helpers (pybpf-maker, %d) does not answer: nothing is read of "
+			 "processes "
+			 "until it does",
+			 forkserver.pid);
+		forkserver.said = true;
+	}
 	if (err)
 		return err;
 	forkserver.no_helper_since = 0;
-	forkserver.used[byte] = true;
-	*slot = byte;
+	forkserver.said = false;
+	forkserver.used[forkserver.asked_slot] = true;
+	*slot = forkserver.asked_slot;
 	return 0;
 }
 

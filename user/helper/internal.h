@@ -65,7 +65,11 @@ int helper_forkserver_start(const struct helper_services *services, void *state)
 int helper_forkserver_index_of(helper_service *service);
 void helper_forkserver_stop(void);
 bool helper_forkserver_is_on(void);
-/* Has a helper made. fds: its socket and its pidfd; *slot: the slot of its notes. Returns 0 or negative errno. */
+/*
+ * Has a helper made. fds: its socket and its pidfd; *slot: the slot of its notes. Returns 0, -ETIMEDOUT when the
+ * forkserver does not answer, which is said, -EINTR when a signal that ends a run is pending, or another negative
+ * errno. The helper that was asked for is that of the next call then.
+ */
 int helper_forkserver_get_process(int fds[2], unsigned *slot);
 /* Frees the slot of a helper that has ended. */
 void helper_forkserver_free_slot(unsigned slot);
