@@ -301,7 +301,8 @@ int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 	moved.tid = tid_of(task);
 	moved.tid_start_ms = start_ms_of(task);
 	bpf_map_delete_elem(&threads, &old);
-	bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY);
+	if (bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY))
+		__sync_fetch_and_add(&threads_lost, 1);
 	return 0;
 }
 

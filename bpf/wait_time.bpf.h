@@ -318,7 +318,10 @@ static __always_inline bool time_is_wanted(const struct pybpf_proc *proc)
 
 static __always_inline struct pybpf_thread *add_thread(__u32 pid, const struct pybpf_thread *fresh)
 {
-	if (bpf_map_update_elem(&threads, &pid, fresh, BPF_NOEXIST) == -E2BIG)
+	long err = bpf_map_update_elem(&threads, &pid, fresh, BPF_NOEXIST);
+
+	/* The map is full or, where it grows, the kernel had no memory at hand. */
+	if (err && err != -EEXIST)
 		__sync_fetch_and_add(&threads_lost, 1);
 	return bpf_map_lookup_elem(&threads, &pid);
 }

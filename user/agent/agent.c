@@ -133,17 +133,6 @@ int agent_change(struct agent *a, const struct agent_options *options)
 	return err;
 }
 
-/* Has the memory limit of each session count the maps of the others. */
-static void share_memory(const struct agent *a)
-{
-	for (size_t i = 0; i < a->nr_parts; i++) {
-		for (size_t k = 0; k < a->nr_parts; k++) {
-			if (k != i)
-				session_add_map_bytes(a->parts[i].session, session_get_map_bytes(a->parts[k].session));
-		}
-	}
-}
-
 int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
 	struct session_run run = {
@@ -159,7 +148,8 @@ int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(
 
 	for (size_t i = 0; i < a->nr_parts; i++)
 		run.sessions[i] = a->parts[i].session = sessions[i];
-	share_memory(a);
+	for (size_t i = 1; i < a->nr_parts; i++)
+		session_join_memory(sessions[0], sessions[i]);
 	a->run = &run;
 	agent_begin_epochs(a);
 	agent_notify_tell(&a->notify, "READY=1");

@@ -7,12 +7,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/procfs.h"
 #include "session/cpu_time.h"
 
 /* An epoch is longer or shorter than the options say by at most this share, at random. */
@@ -91,7 +89,7 @@ static void tell_lost_time(const struct session_account *account)
 			 (double)account->lost_time_ns / 1e9, account->lost_threads);
 }
 
-/* Adds what became of the samples of an epoch. */
+/* Adds what became of the samples of an epoch, and reads the memory at its end. */
 static void count_samples(struct agent_part *part, const struct session_account *account)
 {
 	struct agent_mode_metrics *m = part->metrics;
@@ -101,19 +99,17 @@ static void count_samples(struct agent_part *part, const struct session_account 
 	m->lost += account->lost;
 	m->lost_time_ns += account->lost_time_ns;
 	m->lost_threads += account->lost_threads;
-	m->map_bytes = session_get_map_bytes(part->session);
+	if (session_get_memory(part->session, &part->agent->metrics.rss_bytes, &m->map_bytes))
+		log_info("the memory of pybpf cannot be read");
 }
 
 static void measure_cost(struct agent *a)
 {
 	struct agent_metrics *m = &a->metrics;
-	uint64_t kib = 0;
 
-	procfs_rss(getpid(), &kib);
 	m->epochs++;
 	m->cpu_s = session_used_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
-	m->rss_bytes = kib * 1024;
 }
 
 /* One that fails keeps the epoch from no other. Returns 0, or the first one's negative errno. */

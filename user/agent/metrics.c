@@ -96,7 +96,7 @@ static void add_cost(struct rows *rows, const struct agent *a, const struct agen
 	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, all->cpu_s,
 		  "CPU time of pybpf and its helpers, without what serves, sends and keeps the folder.");
 	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)all->rss_bytes,
-		  "Memory of pybpf at the end of the last epoch.");
+		  "Memory of pybpf at the end of the last epoch, without that of maps.");
 	EACH_MODE("pybpf_map_memory_bytes", SERVE_GAUGE, m->map_bytes, "Memory of pybpf's maps in the kernel.")
 	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, all->divisor,
 		  "Divisor of the sampling rate: more than 1 while it is lowered.");

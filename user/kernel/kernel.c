@@ -128,6 +128,21 @@ uint64_t kernel_get_map_bytes(const struct kernel *k)
 	return total;
 }
 
+uint64_t kernel_get_mapped_bytes(const struct kernel *k)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const struct bpf_map *map;
+	uint64_t total = 0;
+
+	bpf_object__for_each_map(map, k->skel->obj)
+	{
+		/* Two pages with the places of reader and writer, and the data two times behind each other. */
+		if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
+			total += 2 * (page + bpf_map__max_entries(map));
+	}
+	return total;
+}
+
 int kernel_include_cgroup(struct kernel *k, uint64_t id)
 {
 	const uint8_t include = PYBPF_FILTER_INCLUDE;

@@ -71,6 +71,8 @@ void kernel_free(struct kernel *k);
 bool kernel_uses_bpf_loop(const struct kernel *k);
 /* Returns the memory of all maps as the kernel reports it, in bytes. */
 uint64_t kernel_get_map_bytes(const struct kernel *k);
+/* Returns how much of it is mapped into this process, and counts as its resident memory: libbpf maps rings twice. */
+uint64_t kernel_get_mapped_bytes(const struct kernel *k);
 
 /* Lets the cgroup's processes pass, too. Returns 0, or negative errno: -E2BIG when there are too many. */
 int kernel_include_cgroup(struct kernel *k, uint64_t id);

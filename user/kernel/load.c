@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -131,6 +132,24 @@ static int size_maps(struct kernel *k)
 	return err;
 }
 
+/*
+ * Has the kernel take memory for the entries that there are, and not for all that there may be: a machine has a tenth
+ * of the threads that there is room for. Before Linux 6.1 (bpf: Introduce any context BPF specific memory allocator) an
+ * entry that is added while the scheduler's lock is held may wait for that lock.
+ */
+static int grow_waits(struct kernel *k)
+{
+	struct pybpf_bpf *skel = k->skel;
+	struct bpf_map *maps[] = {skel->maps.threads,      skel->maps.wait_times,
+				  skel->maps.wait_times_2, bpf_map__inner_map(skel->maps.wait_times_sets),
+				  skel->maps.waits,        skel->maps.polled};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
+		err = bpf_map__set_map_flags(maps[i], BPF_F_NO_PREALLOC);
+	return err;
+}
+
 /* The programs and maps of the time of threads. */
 static int choose_waits(struct kernel *k)
 {
@@ -156,6 +175,8 @@ static int choose_waits(struct kernel *k)
 		err = bpf_program__set_autoload(programs[i], k->options.waits);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
 		err = bpf_map__set_autocreate(maps[i], k->options.waits);
+	if (!err && host_kernel_at_least(&host, 6, 1))
+		err = grow_waits(k);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wait_times_2, kernel_has_wait_sets(k));
 	err = err ?: bpf_program__set_autoload(skel->progs.wait_waking, k->options.wakers);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wakers, k->options.waits);
@@ -502,6 +523,8 @@ int kernel_load(struct kernel *k)
 	err = load_verbosely(k);
 	while (may_be_refused(err) && choose_less(k, &needs, err))
 		err = load_verbosely(k);
+	/* The kernel's types have taken some 10 MiB, which are not needed any more. */
+	malloc_trim(0);
 	if (!err)
 		return 0;
 	uname(&host);

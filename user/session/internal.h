@@ -50,16 +50,16 @@ struct session {
 	uint64_t start_ns;             /* start of sampling, ns since 1970 */
 	uint64_t epoch_end_ns;         /* of the last epoch, CLOCK_MONOTONIC; 0: none has ended */
 	struct session_machine machine_begin, machine_end;
-	uint64_t map_bytes;                    /* memory of all maps */
-	uint64_t other_map_bytes;              /* of the sessions beside this one */
-	bool memory_full;                      /* no new stacks are taken */
-	bool times_full;                       /* no further times of samples are taken */
-	uint32_t consumed;                     /* bytes of events in this session_consume */
-	uint64_t consume_until_ns;             /* CLOCK_MONOTONIC: when this session_consume has to return */
-	double ended_used_s;                   /* session_used_s() when sampling ended */
-	double end_at;                         /* when the run ends, CLOCK_MONOTONIC seconds; a large number: open */
-	int error;                             /* first failure in a callback */
-	double next_memory_look, next_collect; /* CLOCK_MONOTONIC seconds */
+	uint64_t map_bytes;        /* memory of all maps, some of which grow */
+	struct session *beside;    /* the next of the sessions of this process, which are a ring */
+	bool memory_full;          /* no new stacks are taken */
+	bool times_full;           /* no further times of samples are taken */
+	uint32_t consumed;         /* bytes of events in this session_consume */
+	uint64_t consume_until_ns; /* CLOCK_MONOTONIC: when this session_consume has to return */
+	double ended_used_s;       /* session_used_s() when sampling ended */
+	double end_at;             /* when the run ends, CLOCK_MONOTONIC seconds; a large number: open */
+	int error;                 /* first failure in a callback */
+	double next_memory_look, next_maps_look, next_collect; /* CLOCK_MONOTONIC seconds */
 	/* Counted by user space: samples of undecided processes, by what the processes turned out to be, and more. */
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	/* Samples that the kernel counted and whose stack or process is not known, by the kernel's counter. */
@@ -85,6 +85,8 @@ bool session_may_keep_time(struct session *s);
  * kernel counts both. now: CLOCK_MONOTONIC seconds.
  */
 void session_keep_memory(struct session *s, double now);
+/* Undoes session_join_memory(). */
+void session_leave_memory(struct session *s);
 
 /* Returns a count of the kernel's map with its value: what its samples count for, of CPU samples. */
 struct pybpf_count session_weigh_count(const struct session *s, const struct pybpf_count_key *key,

@@ -3,13 +3,17 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "base/beyond.h"
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/events.h"
+#include "kernel/kernel.h"
 #include "session/internal.h"
 
 /* Interval between checks of the memory limit. */
 #define MEMORY_LOOK_S 0.1
+/* Likewise of the memory of maps, which takes some 10 us for each. */
+#define MAPS_LOOK_S 2.0
 
 /*
  * Times are kept by default in saved profiles, however long the run is, and must not be why stacks are lost: they take
@@ -49,16 +53,67 @@ bool session_may_keep_time(struct session *s)
 	return false;
 }
 
+void session_join_memory(struct session *s, struct session *other)
+{
+	struct session *next = s->beside;
+
+	s->beside = other->beside;
+	other->beside = next;
+}
+
+void session_leave_memory(struct session *s)
+{
+	struct session *before = s->beside;
+
+	while (before->beside != s)
+		before = before->beside;
+	before->beside = s->beside;
+	s->beside = s;
+}
+
+/*
+ * Reads the resident memory of the process without the rings that it maps, which are maps, and the memory of the maps
+ * of all its sessions, as each has last read them. Returns 0 or negative errno.
+ */
+static int read_memory(const struct session *s, uint64_t *own_bytes, uint64_t *map_bytes)
+{
+	const struct session *each = s;
+	uint64_t kib, mapped = 0;
+	int err = procfs_rss(getpid(), &kib);
+
+	*map_bytes = 0;
+	do {
+		mapped += kernel_get_mapped_bytes(each->kernel);
+		*map_bytes += each->map_bytes;
+		each = each->beside;
+	} while (each != s);
+	*own_bytes = err ? 0 : beyond(kib * 1024, mapped);
+	return err;
+}
+
+int session_get_memory(struct session *s, uint64_t *own_bytes, uint64_t *map_bytes)
+{
+	uint64_t all_bytes;
+
+	s->map_bytes = kernel_get_map_bytes(s->kernel);
+	*map_bytes = s->map_bytes;
+	return read_memory(s, own_bytes, &all_bytes);
+}
+
 void session_keep_memory(struct session *s, double now)
 {
-	uint64_t kib, used;
+	uint64_t used, maps;
 
 	if (s->memory_full || now < s->next_memory_look)
 		return;
 	s->next_memory_look = now + MEMORY_LOOK_S;
-	if (procfs_rss(getpid(), &kib))
+	if (now >= s->next_maps_look) {
+		s->next_maps_look = now + MAPS_LOOK_S;
+		s->map_bytes = kernel_get_map_bytes(s->kernel);
+	}
+	if (read_memory(s, &used, &maps))
 		return;
-	used = kib * 1024 + s->map_bytes + s->other_map_bytes;
+	used += maps;
 	if (s->options.times && used >= s->options.max_memory - s->options.max_memory / TIMES_RESERVE)
 		stop_times(s);
 	if (used < s->options.max_memory)

@@ -118,6 +118,7 @@ struct session *session_new(const struct session_options *options)
 	if (!s)
 		goto no_memory;
 	s->options = *options;
+	s->beside = s;
 	s->weight = 1;
 	s->end_at = HUGE_VAL;
 	session_measures_init(s);
@@ -144,7 +145,6 @@ struct session *session_new(const struct session_options *options)
 	}
 	pysym_look_at_paths_by(s->pysym, source_file_look_at_path);
 	session_let_blocks_grow_in_place();
-	s->map_bytes = kernel_get_map_bytes(s->kernel);
 	if (kernel_open_events(s->kernel, session_on_record, s))
 		goto failed;
 	if (options->measure_kernel)
@@ -162,6 +162,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	session_detach(s);
+	session_leave_memory(s);
 	processes_free(s->processes);
 	stacks_free(s->stacks);
 	kernel_names_free(s->kernel_names);
@@ -257,16 +258,6 @@ bool session_all_ended(const struct session *s)
 bool session_uses_bpf_loop(const struct session *s)
 {
 	return kernel_uses_bpf_loop(s->kernel);
-}
-
-uint64_t session_get_map_bytes(const struct session *s)
-{
-	return s->map_bytes;
-}
-
-void session_add_map_bytes(struct session *s, uint64_t bytes)
-{
-	s->other_map_bytes += bytes;
 }
 
 size_t session_count_undecided(const struct session *s)

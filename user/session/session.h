@@ -245,10 +245,14 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 /* Returns when the last epoch has ended, or the run, CLOCK_MONOTONIC seconds; 0: neither. */
 double session_get_epoch_end(const struct session *s);
 
-/* Returns the bytes of all maps in the kernel. */
-uint64_t session_get_map_bytes(const struct session *s);
-/* Has the memory limit count the bytes of further maps: those of the sessions beside this one. */
-void session_add_map_bytes(struct session *s, uint64_t bytes);
+/* Has the memory limits of two sessions of this process, and of those that either has joined, count the memory of both.
+ */
+void session_join_memory(struct session *s, struct session *other);
+/*
+ * Reads the memory of pybpf's own process, without what it maps of the kernel's, and that of all the session's maps in
+ * the kernel; in bytes. Returns 0 or negative errno.
+ */
+int session_get_memory(struct session *s, uint64_t *own_bytes, uint64_t *map_bytes);
 
 /* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
