@@ -128,7 +128,8 @@ static struct machine {
 	struct processes_options options;
 	uint64_t last_mm;
 	/* The helper. */
-	unsigned service_questions;
+	unsigned service_questions, container_questions;
+	bool one_group; /* all processes are in the same control groups */
 	double busy_until;
 	bool answered;
 	struct helper_subject subject, discarded;

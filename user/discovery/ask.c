@@ -11,6 +11,7 @@
 #include "container/cgroup.h"
 #include "base/clock.h"
 #include "base/scan.h"
+#include "base/siphash.h"
 #include "discovery/internal.h"
 #include "helper/helper.h"
 #include "pybpf.h"
@@ -287,6 +288,17 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 		err = -EPROTO;
 	if (!err)
 		end_container_texts(out);
+	return err;
+}
+
+int discovery_group_of(pid_t pid, uint64_t *id)
+{
+	char *text;
+	int err = cgroup_read_text(pid, &text);
+
+	*id = err ? 0 : siphash(siphash_process_key(), text, strlen(text));
+	if (!err)
+		free(text);
 	return err;
 }
 

@@ -38,6 +38,11 @@ int discovery_ask_validate(const struct discovery_python *python, struct error *
 /* As discovery_mapped_file(). */
 int discovery_ask_mapped_file(pid_t pid, uint64_t start, uint64_t end, enum discovery_mapped *what, uint64_t *id);
 
+/*
+ * Returns a number of the control groups that a process is in, equal for those that are in the same ones, in *id: a
+ * hash of what /proc tells, which is not looked at. Returns 0 or negative errno.
+ */
+int discovery_group_of(pid_t pid, uint64_t *id);
 /* As container_find_by_pid(). */
 int discovery_ask_container_of(pid_t pid, struct container *out);
 /* Most containers that one pattern means. */

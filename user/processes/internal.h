@@ -35,6 +35,7 @@ struct processes {
 	double next_check, next_looks; /* resync.c: CLOCK_MONOTONIC seconds */
 	bool mappings_lost, every_unheard;
 	struct processes_places *places;
+	struct processes_groups *groups;
 	struct processes_parents *parents; /* NULL unless the options ask for them */
 	struct processes_unheard *unheard;
 	size_t nr_unheard, unheard_room;
@@ -128,6 +129,8 @@ void processes_choose_again(struct processes *p, struct processes_record *proces
 
 /* Interval between looks at a program that may be about to map its Python, or to finish mapping it. */
 #define LOOK_OFTEN_S 0.001
+/* With options.patient: where programs start all the time, looking more often costs more than all else. */
+#define LOOK_PATIENT_S 0.01
 
 /* Schedules a look at the process for the given time (CLOCK_MONOTONIC seconds), or keeps an earlier one. */
 void processes_schedule_look(struct processes *p, struct processes_record *process, double when);
@@ -217,6 +220,18 @@ void processes_note_parents(const struct processes *p, struct processes_record *
 			    const struct processes_record *other);
 /* Notes the index of a process in the profile. Returns 0 or -ENOMEM. */
 int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile);
+
+/* groups.c */
+
+struct container;
+struct processes_groups *processes_groups_new(void);
+/* Accepts NULL. */
+void processes_groups_free(struct processes_groups *groups);
+/*
+ * As discovery_ask_container_of(), but takes the answer about another process of the same control group for a while.
+ * *is_final: the group is so old that its container's runtime has nothing more to say of it.
+ */
+int processes_find_container(struct processes_groups *groups, pid_t pid, struct container *out, bool *is_final);
 
 /* labels.c */
 

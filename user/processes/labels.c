@@ -193,7 +193,7 @@ static void name_container(struct processes_record *process, const char *name)
 static void set_container(const struct processes *p, struct processes_record *process, const char *otherwise)
 {
 	struct container container;
-	int err = discovery_ask_container_of(process->pid, &container);
+	int err = processes_find_container(p->groups, process->pid, &container, &process->is_placed);
 
 	if (err == -ENOMEM)
 		process->nameless = true;
@@ -238,7 +238,8 @@ void processes_label_again(const struct processes *p, struct processes_record *p
 {
 	if (process->command_unread)
 		set_command(process, NULL);
-	if (p->options.containers && (!process->container || strcmp(process->container, UNKNOWN) == 0))
+	if (p->options.containers && !process->is_placed &&
+	    (!process->container || strcmp(process->container, UNKNOWN) == 0))
 		set_container(p, process, NULL);
 }
 

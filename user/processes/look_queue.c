@@ -90,6 +90,8 @@ struct processes_record *processes_choose_look(const struct processes *p, double
 
 double processes_get_next_look(const struct processes *p)
 {
+	const double now = clock_s(CLOCK_MONOTONIC);
+	const double soon = now + (p->options.patient ? LOOK_PATIENT_S : LOOK_OFTEN_S);
 	double next = 1e18;
 	bool looking = false;
 
@@ -98,7 +100,7 @@ double processes_get_next_look(const struct processes *p)
 			next = process->next_look;
 		looking |= process->state == PROCESSES_LOOKING;
 	}
-	if (looking && clock_s(CLOCK_MONOTONIC) < p->starting_until && next > clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S)
-		next = clock_s(CLOCK_MONOTONIC) + LOOK_OFTEN_S;
+	if (looking && now < p->starting_until && next > soon)
+		next = soon;
 	return next < p->busy_until ? p->busy_until : next;
 }

@@ -40,6 +40,7 @@ struct processes_record {
 	char *attributes, *version; /* as in profile/attributes.h, but for the version; NULL: none */
 	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;              /* pybpf had no memory for its names */
+	bool is_placed;             /* there is no more to know of its container */
 	bool command_unread;        /* its arguments could not be read (yet) */
 	bool service_unread;        /* likewise what its environment says of its service */
 	bool unchosen;              /* unwanted, as its service is not chosen, as far as it is known */
@@ -117,6 +118,7 @@ struct processes_options {
 	/* Names to record: merge: the program's name; cmdline: the command line; containers: the container's name. */
 	bool merge, cmdline, containers;
 	bool parents; /* who started each process */
+	bool patient; /* a hundredth of a second of a program's start may be missed, as samples are rarer than that */
 	/* The service of each process that has samples; NULL: not wanted. With containers. */
 	const struct discovery_service_rules *services;
 	const struct discovery_service_choice *chosen; /* with services: those that are sampled; NULL: all */

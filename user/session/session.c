@@ -69,6 +69,7 @@ static struct processes *new_processes(const struct session *s)
 		.cmdline = s->options.cmdline,
 		.containers = s->options.containers,
 		.parents = s->options.parents,
+		.patient = s->options.rolling,
 		.services = s->options.services,
 		.chosen = s->options.chosen,
 	};

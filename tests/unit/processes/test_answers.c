@@ -28,6 +28,33 @@ static void test_pending(void **state)
 	assert_int_equal(sampled_minor(FIRST), 11);
 }
 
+/* Until it is known what a program maps it is looked at often. */
+static void test_a_start_is_watched(void **state)
+{
+	(void)state;
+	machine.options.all = true;
+	start_unseen(FIRST, &shell);
+	follow_all();
+	fork_process(FIRST, SECOND);
+	exec_program(SECOND, &thin_python);
+	run_for(0.1);
+	assert_true(processes_get_next_look(machine.table) < machine.now + 0.005);
+}
+
+/* In a run without end less so. */
+static void test_a_start_is_watched_with_patience(void **state)
+{
+	(void)state;
+	machine.options.patient = machine.options.all = true;
+	start_unseen(FIRST, &shell);
+	follow_all();
+	fork_process(FIRST, SECOND);
+	exec_program(SECOND, &thin_python);
+	run_for(0.1);
+	assert_true(processes_get_next_look(machine.table) > machine.now + 0.005);
+	assert_true(processes_get_next_look(machine.table) < machine.now + 0.05);
+}
+
 /* As long as there is no answer it is not known what it runs: that is not a process without Python. */
 static void test_undecided(void **state)
 {
@@ -546,6 +573,8 @@ static void test_no_room_for_layouts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_start_is_watched, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_a_start_is_watched_with_patience, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_pending, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_undecided, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_unmapped, turn_on, turn_off),

@@ -117,6 +117,28 @@ static void test_container_comes_late(void **state)
 	assert_string_equal(shown_container(FIRST), "");
 }
 
+/* Once a second for all processes of a control group that is there for a while. */
+static void test_a_group_is_asked_for_once(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	machine.options.containers = true;
+	machine.one_group = true;
+	start_unseen(FIRST, &shell);
+	follow_all();
+	run_for(5);
+	before = machine.container_questions;
+	fork_process(FIRST, SECOND);
+	process_of(SECOND)->container = "web";
+	for (int i = 0; i < 20; i++) {
+		exec_program(SECOND, &static_python);
+		run_for(0.01);
+	}
+	assert_in_range(machine.container_questions - before, 1, 2);
+	assert_string_equal(shown_container(SECOND), "web");
+}
+
 /* No answer in time: not the host, and asked for again. */
 static void test_container_without_answer(void **state)
 {
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_command_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_group_is_asked_for_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_services, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
