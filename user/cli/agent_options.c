@@ -99,10 +99,6 @@ static const struct cli_option service_options[] = {
 	{0},
 };
 
-const struct cli_word cli_agent_modes[CLI_AGENT_MODES + 1] = {
-	{"cpu", SESSION_CPU}, {"wall", SESSION_WALL}, {"offcpu", SESSION_OFFCPU}, {"gil", SESSION_GIL}, {0},
-};
-
 static void forget_modes(struct cli_agent_options *o)
 {
 	for (size_t i = 0; i < AGENT_MODES_MAX; i++)

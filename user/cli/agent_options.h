@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "agent/agent.h"
+#include "cli/agent_modes.h"
 #include "cli/config.h"
 #include "cli/options.h"
 #include "discovery/filter.h"
@@ -13,10 +14,6 @@
 #include "session/session.h"
 
 #define CLI_AGENT_GROUPS 11
-
-/* The words of --mode, ended by an entry without one. */
-#define CLI_AGENT_MODES 4
-extern const struct cli_word cli_agent_modes[CLI_AGENT_MODES + 1];
 
 struct cli_agent_options {
 	struct agent_options agent;

@@ -15,7 +15,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/agent_options.h"
+#include "agent/agent.h"
+#include "cli/agent_modes.h"
 #include "cli/cli.h"
 #include "cli/moment.h"
 

@@ -216,19 +216,6 @@ int helper_worker_pump(struct helper_worker *worker)
 	}
 }
 
-bool helper_is_interrupted(void)
-{
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	sigset_t pending;
-
-	sigpending(&pending);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		if (sigismember(&pending, ends[i]))
-			return true;
-	}
-	return false;
-}
-
 int helper_worker_wait(struct helper_worker *worker, double deadline)
 {
 	int ret = helper_worker_pump(worker);
