@@ -123,7 +123,7 @@ def test_wrong_options(spin, tmp_path):
         ("-f", "text", "--frame-marks"): "--frame-marks: text has no marks",
         ("-f", "jpeg"): "there are folded, ", ("--nonsense",): "--nonsense", ("--thread",): "needs a value",
         ("--full-filenames",): "give it to `pybpf record`", ("--lines=first",): "give it to `pybpf record`",
-        ("--cmdline",): "give it to `pybpf record`", ("--mode", "wall"): "give it to `pybpf record`",
+        ("--cmdline",): "give it to `pybpf record`", ("--mode", "wall"): "--mode is about a folder of epochs",
     }
     for options, words in cases.items():
         before = [] if options == ("--thread",) else out
