@@ -66,6 +66,14 @@ static __noinline int end_thread(struct pybpf_thread *thread, const struct task_
 	return 0;
 }
 
+/* The thread has ended, or its time is wanted no more. */
+static __noinline int forget_thread(const struct pybpf_thread *thread, __u32 pid)
+{
+	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+	bpf_map_delete_elem(&threads, &pid);
+	return 0;
+}
+
 /*
  * The thread's time is wanted no more: another program was executed, of which this is not asked, or another user or
  * control group is its own.
@@ -78,8 +86,7 @@ static __noinline int leave_forget(struct task_struct *task, __u64 now, bool sam
 	if (!thread)
 		return 0;
 	end_thread(thread, task, pid, same_program ? now : thread->since_ns);
-	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
-	bpf_map_delete_elem(&threads, &pid);
+	forget_thread(thread, pid);
 	return 0;
 }
 
@@ -276,8 +283,24 @@ int BPF_PROG(wait_exit, struct task_struct *task)
 	if (!thread || !waits_on)
 		return 0;
 	end_thread(thread, task, pid, now);
-	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
-	bpf_map_delete_elem(&threads, &pid);
+	forget_thread(thread, pid);
+	return 0;
+}
+
+/* Has the thread's entry where its PID is from now on. */
+static __noinline int move_thread(struct task_struct *task, __u32 old)
+{
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &old), moved;
+	__u32 pid = task->pid;
+
+	if (!thread)
+		return 0;
+	moved = *thread;
+	moved.tid = tid_of(task);
+	moved.tid_start_ms = start_ms_of(task);
+	bpf_map_delete_elem(&threads, &old);
+	if (bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY))
+		__sync_fetch_and_add(&threads_lost, 1);
 	return 0;
 }
 
@@ -289,39 +312,40 @@ SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(wait_exec, struct task_struct *task, int old_pid)
 {
 	__u32 pid = task->pid, old = old_pid;
-	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &old), moved;
+	struct pybpf_thread *thread = bpf_map_lookup_elem(&threads, &old);
 
 	if (!thread)
 		return 0;
 	if (waits_on)
 		end_thread(thread, task, old, bpf_ktime_get_ns());
-	if (pid == old)
-		return 0;
-	moved = *thread;
-	moved.tid = tid_of(task);
-	moved.tid_start_ms = start_ms_of(task);
-	bpf_map_delete_elem(&threads, &old);
-	if (bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY))
-		__sync_fetch_and_add(&threads_lost, 1);
+	if (pid != old)
+		move_thread(task, old);
 	return 0;
 }
 
+/* What a thread does that was there before, and since when that is known. */
+struct found_state {
+	__u64 now;
+	__u64 wait_id;
+	__u32 state;
+};
+
 /* Describes a thread that was there before, and in which state it is. */
-static __noinline int find_state(struct task_struct *task, const struct pybpf_proc *proc, struct pybpf_thread *fresh,
+static __noinline int find_state(struct task_struct *task, const struct pybpf_proc *proc, struct found_state *is,
 				 struct pybpf_thread_found *found)
 {
 	struct waiting thread = {.task = task};
 	struct pybpf_wait_event event = {};
 	__u32 state = compat_state(task);
 
-	init_thread(fresh, task, proc->proc_id, bpf_ktime_get_ns());
+	is->now = bpf_ktime_get_ns();
 	found->proc_id = proc->proc_id;
 	found->thread_id = compat_thread_id(task, proc->runtimes[0].thread_bias);
 	found->pid = BPF_CORE_READ(task, pid);
-	found->tid = fresh->tid;
+	found->tid = tid_of(task);
 	if (!state) {
-		fresh->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
-		fresh->state = BPF_CORE_READ(task, on_cpu) ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED;
+		is->wait_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
+		is->state = BPF_CORE_READ(task, on_cpu) ? PYBPF_STATE_RUNNING : PYBPF_STATE_QUEUED;
 		return 0;
 	}
 	describe_wait(&event.wait, &thread, state);
@@ -329,8 +353,19 @@ static __noinline int find_state(struct task_struct *task, const struct pybpf_pr
 	found->polled = thread.polled;
 	if (cfg_native)
 		compat_entry_place(task, &found->pc, &found->sp, &found->bp);
-	fresh->wait_id = cfg_wait_detail ? announce(&event) : PYBPF_WAIT_ID(event.wait.state);
-	fresh->state = event.wait.state;
+	is->wait_id = cfg_wait_detail ? announce(&event) : PYBPF_WAIT_ID(event.wait.state);
+	is->state = event.wait.state;
+	return 0;
+}
+
+static __noinline int add_found(struct task_struct *task, __u64 proc_id, __u32 pid, const struct found_state *is)
+{
+	struct pybpf_thread fresh = {.stack_id = PYBPF_STACK_ID_EARLIER};
+
+	init_thread(&fresh, task, proc_id, is->now);
+	fresh.wait_id = is->wait_id;
+	fresh.state = is->state;
+	add_thread(pid, &fresh);
 	return 0;
 }
 
@@ -339,8 +374,8 @@ SEC("?iter/task")
 int wait_find(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct pybpf_thread fresh = {.stack_id = PYBPF_STACK_ID_EARLIER};
 	struct pybpf_thread_found found = {};
+	struct found_state is = {};
 	struct pybpf_proc *proc;
 
 	if (!task || !task->mm || task->flags & PF_EXITING)
@@ -350,9 +385,9 @@ int wait_find(struct bpf_iter__task *ctx)
 	proc = bpf_map_lookup_elem(&procs, &found.pid);
 	if (!time_is_wanted(proc) || !filter_passes_task(task))
 		return 0;
-	find_state(task, proc, &fresh, &found);
+	find_state(task, proc, &is, &found);
 	if (!bpf_map_lookup_elem(&threads, &found.pid))
-		add_thread(found.pid, &fresh);
+		add_found(task, proc->proc_id, found.pid, &is);
 	bpf_seq_write(ctx->meta->seq, &found, sizeof(found));
 	return 0;
 }
