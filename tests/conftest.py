@@ -7,6 +7,7 @@ tests/run-tests says what it wants by the environment; pytest alone runs everyth
     PYBPF_PYTHONS=...     of tests that profile a Python, those with one of these (tiers.chosen())
     PYBPF_JOURNAL=FILE    a line of JSON for each test that ended is added to it
     PYBPF_PASSED=FILE     a journal whose passed and skipped tests are left out
+    PYBPF=PROGRAM         the tested program, in a build folder, in which compiled tests are kept
 """
 import contextlib
 import json
@@ -20,6 +21,12 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path
 
 import pythons  # noqa: E402
 import tiers  # noqa: E402
+
+# pytest takes longer to compile all tests than to collect them, and each of its processes does. Set here, as the Pythons
+# that tests start would inherit a variable. Root leaves nothing in the tree.
+if os.environ.get("PYBPF"):
+    sys.pycache_prefix = os.path.join(os.path.dirname(os.path.abspath(os.environ["PYBPF"])), "pycache")
+    sys.dont_write_bytecode = False
 
 CPU_BEFORE = pytest.StashKey()
 
