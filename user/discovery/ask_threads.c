@@ -274,7 +274,7 @@ int discovery_serve_threads(void *state, const void *question, size_t question_s
 	(void)state;
 	if (!is_sound_question(q, question_size))
 		return -EINVAL;
-	until_ns += q->slice_us * 1000u;
+	until_ns += (uint64_t)q->slice_us * 1000;
 	serving = choose_serving(&q->asked);
 	if (!serving->nr_lists || serving->nr_lists != q->asked.nr_runtimes)
 		err = begin_serving(serving, &q->asked);
