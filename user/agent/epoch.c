@@ -49,11 +49,10 @@ static void begin_part(struct agent_part *part, double now)
 
 void agent_begin_epochs(struct agent *a)
 {
-	const double now = clock_s(CLOCK_MONOTONIC);
-
+	/* They begin one after the other, within some milliseconds. */
 	for (size_t i = 0; i < a->nr_parts; i++)
-		begin_part(&a->parts[i], now);
-	begin_epoch(a, now);
+		begin_part(&a->parts[i], session_get_begin(a->parts[i].session));
+	begin_epoch(a, a->parts[0].begin);
 }
 
 static void tell_epoch(const struct agent *a, uint64_t begin_ns, const struct agent_mode_metrics *before)

@@ -184,9 +184,9 @@ static void look_for_under(struct under *under, const struct profile_edit *edit,
 }
 
 /*
- * Adds a saved profile to `to` through the edit's filters, and closes its file; one that is left out adds nothing.
- * Returns 0, or negative errno after one sentence on stderr; first: the name of the profile that `to` has already, or
- * NULL.
+ * Adds what the edit's filters leave of a saved profile to `to`, and closes its file. Nothing is added of a file that
+ * is left out. Returns 0, or negative errno after one sentence on stderr; first: the name of the profile that `to` has
+ * already, or NULL.
  */
 static int add_one(struct profile *to, const struct profile_edit *edit, struct cli_paths *paths, size_t index,
 		   const char *first, struct under *under)

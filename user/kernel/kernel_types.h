@@ -24,7 +24,7 @@ struct kernel_types {
 int kernel_types_open(struct kernel_types *types);
 /* Takes BTF in memory, which has to stay. Returns as kernel_types_open. */
 int kernel_types_take(struct kernel_types *types, const void *bytes, size_t size);
-/* Accepts one that is all zero. */
+/* Frees what it has. May be called on a zeroed struct. */
 void kernel_types_close(struct kernel_types *types);
 
 /* Returns a type by its number, which is more than 0 and less than types->count. */
@@ -33,7 +33,7 @@ const struct btf_type *kernel_types_get(const struct kernel_types *types, uint32
 size_t kernel_type_size(const struct btf_type *type);
 /* Returns the string at an offset that a type has, or "". */
 const char *kernel_types_string(const struct kernel_types *types, uint32_t offset);
-/* Returns the number of the first type of this kind and name; 0 if there is none. */
+/* Returns the number of the first type that has this kind and this name, or 0 without such a type. */
 uint32_t kernel_types_find(const struct kernel_types *types, uint32_t kind, const char *name);
 
 #endif

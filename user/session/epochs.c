@@ -112,6 +112,11 @@ static int begin_epoch(struct session *s, bool forget)
  */
 #define NAMES_S 0.05
 
+double session_get_begin(const struct session *s)
+{
+	return (double)s->attach_ns / 1e9;
+}
+
 double session_get_epoch_end(const struct session *s)
 {
 	return (double)(s->detach_ns ?: s->epoch_end_ns) / 1e9;

@@ -242,6 +242,8 @@ bool session_uses_bpf_loop(const struct session *s);
  */
 int session_end_epoch(struct session *s, bool forget, int (*take)(const struct profile *profile, void *arg), void *arg);
 
+/* Returns when sampling has begun, and the time of threads: CLOCK_MONOTONIC seconds. After session_attach(). */
+double session_get_begin(const struct session *s);
 /* Returns when the last epoch has ended, or the run, CLOCK_MONOTONIC seconds; 0: neither. */
 double session_get_epoch_end(const struct session *s);
 
