@@ -158,8 +158,10 @@ $(BUILD)/terminal_descriptions.h: $(BUILD)/flags
 	done >$@.tmp
 	mv $@.tmp $@
 
-# Whatever includes a generated header finds it there.
-$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(BUILD)/terminal_descriptions.h
+# Whatever includes a generated header finds it there; the others do not wait for the BPF programs, which take longest.
+$(LIB_OBJ) $(SAN_OBJ) $(FUZZ_OBJ): | $(PROTO_C) $(BUILD)/syscall_names.h $(BUILD)/terminal_descriptions.h
+KERNEL_SRC := $(wildcard user/kernel/*.c)
+$(foreach kind,user san fuzz/user,$(KERNEL_SRC:user/%.c=$(BUILD)/$(kind)/%.o)): | $(BUILD)/pybpf.skel.h
 
 $(BUILD)/user/%.o: user/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -190,7 +192,7 @@ $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/san/lib
 
 # Compiled apart from being linked: what changes is mostly the library.
 # Tests take longer to optimize than to run.
-$(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C) $(BUILD)/pybpf.skel.h
+$(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | $(PROTO_C)
 	@mkdir -p $(@D)
 	$(CC) $(SAN_CFLAGS) -O0 $(USER_CFLAGS) -Itests/unit -MMD -MP -c -o $@ $<
 

@@ -261,7 +261,7 @@ def pybpf(*args, timeout=PATIENCE, **options):
     return Run(done.returncode, out, done.stderr.decode("utf-8", "replace"))
 
 
-def record(pid, *args, seconds=0.4, rate=2999, **options):
+def record(pid, *args, seconds=0.25, rate=2999, **options):
     """Profiles a process that must be profilable, and returns the run with its statistics."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stats.json")
@@ -272,7 +272,7 @@ def record(pid, *args, seconds=0.4, rate=2999, **options):
     return run
 
 
-def record_busy(pid, *args, fewest=100, seconds=0.4, **options):
+def record_busy(pid, *args, fewest=100, seconds=0.25, **options):
     """As record(), of a program that always has something to do, for as long as it takes to meet it that often.
 
     Beside a load it may have the CPU for a hundredth of the time: free-threaded builds yield it whenever they wait.

@@ -92,7 +92,8 @@ class Suite:
         return self.run(["-m", "not timed", "-n", str(lanes), "--dist", "loadfile", *tests], count)
 
     def alone(self, tests, count):
-        return self.run(["-m", "timed", *tests], count)
+        """Two at a time: they wait most of it, and they have to be true beside a load, too."""
+        return self.run(["-m", "timed", "-n", "2", "--dist", "loadfile", *tests], count)
 
     def second_try(self, bad, count):
         """Runs what failed, when nothing else runs. What fails again has failed."""

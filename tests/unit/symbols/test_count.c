@@ -21,7 +21,7 @@
 #define STACKS  3
 #define THREADS 2
 #define TURNS   512 /* decisions of one run, at most */
-#define STACK   (256 << 10)
+#define STACK   (64 << 10)
 #define RANDOM  20000
 #define USER    CPUS /* the coroutine of user space, beside those of the CPUs */
 
