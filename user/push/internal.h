@@ -93,8 +93,7 @@ struct push_spool {
 int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, struct error *error);
 void push_spool_close(struct push_spool *spool);
 /*
- * Finds what an earlier process has left. A file is cut where it is damaged, which is counted. Returns 0 or negative
- * errno.
+ * Finds what an earlier process has left. What is damaged is left out and counted. Returns 0 or negative errno.
  */
 int push_spool_scan(struct push_spool *spool);
 /*

@@ -167,39 +167,69 @@ static int add_record(struct push_spool *spool, uint32_t segment, uint64_t offse
 	return 0;
 }
 
+/* The place of the next record's head in a file of `size` bytes, at `offset` or behind it; `size` if there is none. */
+static uint64_t find_head(int fd, uint64_t offset, uint64_t size)
+{
+	const size_t length = sizeof(MAGIC) - 1;
+	char bytes[4096];
+
+	while (offset + length <= size) {
+		ssize_t n = io_read_at(fd, bytes, sizeof(bytes), offset);
+		const char *found = n > 0 ? memmem(bytes, (size_t)n, MAGIC, length) : NULL;
+
+		if (found)
+			return offset + (uint64_t)(found - bytes);
+		if (n < (ssize_t)length)
+			break;
+		offset += (uint64_t)n - length + 1;
+	}
+	return size;
+}
+
+/*
+ * Behind a damaged record the search goes on with the next whole one. How many are between them, their sequences tell;
+ * some may have been sent before: they are counted as lost all the same.
+ */
 static int scan_segment(struct push_spool *spool, uint32_t i)
 {
-	uint64_t offset = 0;
+	uint64_t offset = 0, end = 0, last = 0; /* last: the sequence of the last whole record */
+	bool damaged = false;
 	struct stat status;
-	struct head head;
-	int err = 0;
 
-	while (!err) {
+	if (fstat(spool->files[i], &status))
+		return -errno;
+	while (offset < (uint64_t)status.st_size) {
+		struct head head;
+		int err;
 		struct push_body *body = read_record(spool->files[i], offset, &head, &err);
 		uint64_t size = sizeof(head) + (body ? body->message.size : 0);
+		bool in_order = body && head.sequence > last;
 
 		push_body_free(body);
-		if (!body)
-			break;
-		if (head.state == STATE_WAITS)
-			err = add_record(spool, i, offset, size, head.sequence);
+		if (err == -ENOMEM)
+			return err;
+		if (!in_order) {
+			damaged = true;
+			spool->last_error = err == -ENODATA || !err ? -EBADMSG : err;
+			offset = find_head(spool->files[i], offset + 1, (uint64_t)status.st_size);
+			continue;
+		}
+		if (damaged)
+			spool->dropped_error += last && head.sequence > last + 1 ? head.sequence - last - 1 : 1;
+		damaged = false;
+		if (head.state == STATE_WAITS && add_record(spool, i, offset, size, head.sequence))
+			return -ENOMEM;
 		if (head.sequence >= spool->next_sequence) {
 			spool->next_sequence = head.sequence + 1;
 			spool->active = i;
 		}
-		offset += size;
+		last = head.sequence;
+		end = offset += size;
 	}
-	if (err == -ENOMEM)
-		return err;
-	if (fstat(spool->files[i], &status))
-		return -errno;
 	/* A record that is not whole was being written when the machine or the process ended. */
-	if ((uint64_t)status.st_size > offset) {
-		spool->dropped_error++;
-		spool->last_error = err == -ENODATA ? -EBADMSG : err;
-	}
-	spool->used[i] = offset;
-	return ftruncate(spool->files[i], (off_t)offset) ? -errno : 0;
+	spool->dropped_error += damaged;
+	spool->used[i] = end;
+	return ftruncate(spool->files[i], (off_t)end) ? -errno : 0;
 }
 
 /* Empties a file in which no body waits. */
