@@ -111,14 +111,20 @@ int archive_store_commit(struct archive_store *store, struct archive_file *file,
 {
 	struct archive_epoch epoch = {.span = *span};
 	char name[ARCHIVE_NAME_MAX];
-	struct stat status;
-	int err = 0;
+	struct stat status = {.st_size = 0};
+	int err;
 
 	if (!span->last)
 		epoch.span.first = epoch.span.last = archive_list_next_number(&store->list);
 	archive_name_write(&epoch.span, name);
-	if (fsync(file->fd) || fstat(file->fd, &status) || renameat(store->folder, file->name, store->folder, name))
+	err = fsync(file->fd) || fstat(file->fd, &status) ? -errno : 0;
+	epoch.size = (uint64_t)status.st_size;
+	/* Before it has its name: what is in the folder is in the list, whether there is memory or not. */
+	err = err ?: archive_list_add(&store->list, &epoch);
+	if (!err && renameat(store->folder, file->name, store->folder, name)) {
 		err = -errno;
+		store->list.count--;
+	}
 	if (err) {
 		archive_store_discard(store, file);
 		return err;
@@ -127,10 +133,8 @@ int archive_store_commit(struct archive_store *store, struct archive_file *file,
 	file->fd = -1;
 	/* Without it, a power failure could undo the new name. Other files are not concerned. */
 	fsync(store->folder);
-	epoch.size = (uint64_t)status.st_size;
-	err = archive_list_add(&store->list, &epoch);
 	archive_list_sort(&store->list);
-	return err;
+	return 0;
 }
 
 int archive_store_copy(const struct profile *profile, int fd)

@@ -309,13 +309,38 @@ static void test_refused_folders(void **unused)
 	unlink(path);
 }
 
+/* A file that has no name has no place in the list. */
+static void test_a_name_that_cannot_be_given(void **unused)
+{
+	const struct archive_span span = {.begin_ms = 1000};
+	struct archive_store store;
+	struct archive_file file;
+	struct profile *p = make_profile(1);
+
+	(void)unused;
+	open_store(&store);
+	add_epoch(&store, 0, 0);
+	assert_int_equal(archive_store_make(&store, &file), 0);
+	assert_int_equal(archive_store_copy(p, file.fd), 0);
+	assert_int_equal(unlinkat(store.folder, file.name, 0), 0);
+	assert_int_equal(archive_store_commit(&store, &file, &span), -ENOENT);
+	assert_int_equal(file.fd, -1);
+	assert_int_equal(store.list.count, 1);
+	add_epoch(&store, 1, 2000);
+	assert_int_equal(store.list.count, 2);
+	archive_store_close(&store);
+	assert_epochs(0, 2);
+	profile_free(p);
+	empty();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hours_are_merged),        cmocka_unit_test(test_size_is_kept),
 		cmocka_unit_test(test_what_cannot_be_merged),   cmocka_unit_test(test_another_measure),
 		cmocka_unit_test(test_a_clock_that_jumps_back), cmocka_unit_test(test_killed_at_any_moment),
-		cmocka_unit_test(test_refused_folders),
+		cmocka_unit_test(test_refused_folders),         cmocka_unit_test(test_a_name_that_cannot_be_given),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
