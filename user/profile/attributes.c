@@ -31,15 +31,14 @@ void profile_attribute_add(char *text, enum profile_attribute attribute, const c
 
 	if (!*value)
 		return;
-	if (snprintf(text + before, room, "%s=%s", attributes[attribute].key, value) >= (int)room - 1) {
+	if (snprintf(text + before, room, "%s=%s\n", attributes[attribute].key, value) >= (int)room) {
 		text[before] = '\0';
 		return;
 	}
-	for (char *c = text + before; *c; c++) {
+	for (char *c = text + before; c[1]; c++) {
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	}
-	strcat(text, "\n");
 }
 
 const char *profile_attribute_find(const char *text, enum profile_attribute attribute, char out[PROFILE_ATTRIBUTE_MAX])

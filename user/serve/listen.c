@@ -93,7 +93,7 @@ static bool is_loopback(const union address *address)
 /* Writes where it really listens. Returns 0 or negative errno. */
 static int write_address(struct serve_listener *listener)
 {
-	union address address;
+	union address address = {.any.sa_family = AF_UNSPEC};
 	socklen_t length = sizeof(address);
 	char text[INET6_ADDRSTRLEN];
 	bool is_6;

@@ -3,6 +3,7 @@
 #include "serve/serve.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -152,9 +153,9 @@ static int send_answer(const struct serve *serve, uint64_t id, const struct serv
 	struct serve_reply reply = {.id = id, .size = answer->size, .status = answer->status};
 	int fd, err;
 
-	if (strlen(answer->content_type) >= sizeof(reply.content_type))
+	if (snprintf(reply.content_type, sizeof(reply.content_type), "%s", answer->content_type) >=
+	    (int)sizeof(reply.content_type))
 		return -EINVAL;
-	strcpy(reply.content_type, answer->content_type);
 	fd = child_write_memory_file("pybpf-answer", answer->body, answer->size);
 	if (fd < 0)
 		return fd;
