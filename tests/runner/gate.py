@@ -66,7 +66,7 @@ def some(build, count, expression, wanted):
 def check(build, count):
     if not stages.build_all(count):
         return
-    stages.lint(count)
+    stages.lint(count, quick=True)
     programs.unit(build, count, changed=True)
     if stages.may_be_root(count):
         headline("three Pythons")

@@ -2,6 +2,7 @@
 """make test-all: every test, in parts that are done once. What passed is kept until a file of the tree changes."""
 import argparse
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ KERNELS = ["5.10", "6.1", "6.12", "sid"]
 ARM64_KERNELS = ["6.1", "6.12", "sid"]
 ROUNDS_BESIDE_LOOPS = 10
 LIMIT_S = 5400
+SECONDS_OF_MUTANT = 20  # about: it is built, and its tests are run, one beside another
 # The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
 THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "5"}
 
@@ -104,8 +106,11 @@ def parts(build):
         Part("truth", 900, command("truth", "tests/truth/run-truth", *pybpf, "--short")),
         Part("soak", 150, command("soak", "tests/soak/run-soak", *pybpf, "--seconds", "60")),
         Part("starts", 120, command("starts", "tests/soak/run-starts", *pybpf, "--count", "100")),
-        Part("mutants", 1500, command("mutants", "tests/mutants/run-mutants")),
     ]
+    for room in sorted(os.listdir(os.path.join(TOP, "tests/mutants"))):
+        number = len(glob.glob(os.path.join(TOP, "tests/mutants", room, "*.patch")))
+        if number:
+            found.append(Part("mutants " + room, number * SECONDS_OF_MUTANT, command("mutants of " + room, "tests/mutants/run-mutants", room)))
     found += [Part("kernel " + name, 400, lambda count, name=name: stages.tell_kernels(stages.kernels(build, name), count))
               for name in KERNELS]
     found += [Part("arm64 kernel " + name, 500, lambda count, name=name: arm64_kernel(build, name, count))
