@@ -55,7 +55,6 @@ TIMED = [
     "test_top::test_threads_have_their_states",
     "test_wakers::test_the_waker_is_the_thread_that_did_it",
     "test_wall::test_an_exec_by_another_thread",
-    "test_wall::test_stopped_while_it_ran",
     "test_wall::test_waits_are_as_long_as_the_program_measures",
     "test_wall_times",
     "test_wall_truth",

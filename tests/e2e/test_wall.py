@@ -340,20 +340,34 @@ def test_more_peers_than_names_keep_their_state():
     assert found["[network]"] > 0.05 * sum(us for name, us in found.items() if name.startswith("[network")), found
 
 
+STOPPER = """
+import os, sys, time
+pid, path, least, most = int(sys.argv[1]), sys.argv[2], 0, 0
+for _ in range(3):
+    time.sleep(0.2)
+    before = time.monotonic()
+    os.kill(pid, 19)
+    while open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] != "T": pass
+    stopped = time.monotonic()
+    time.sleep(0.2)
+    least += time.monotonic() - stopped
+    os.kill(pid, 18)
+    most += time.monotonic() - before
+open(path, "w").write("%f %f" % (least, most))
+"""
 STOPPED = """
-import os, subprocess, sys, time
-other = "import os, time\\nfor _ in range(3): time.sleep(0.2); os.kill(%d, 19); time.sleep(0.2); os.kill(%d, 18)"
-pid = os.getpid()
-child = subprocess.Popen([sys.executable, "-S", "-c", other % (pid, pid)])
-end = time.time() + 1.5
-while time.time() < end: pass
-child.wait()
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-S", "-c", stopper, str(os.getpid()), path])
+while child.poll() is None: pass
 """
 
 
-def test_stopped_while_it_ran():
-    found = waits_of_script(STOPPED)
-    assert 0.57 * US < found["[stopped]"] < 0.65 * US, found
+def test_stopped_while_it_ran(tmp_path):
+    """As long as the one who stopped it says."""
+    path = tmp_path / "times"
+    found = waits_of_script("stopper, path = %r, %r\n" % (STOPPER, str(path)) + STOPPED)
+    least, most = map(float, path.read_text().split())
+    assert 0.6 <= least <= found["[stopped]"] / US <= most, (least, most, found)
 
 
 EXECUTES = """
