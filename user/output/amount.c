@@ -56,3 +56,16 @@ const char *output_amount(const struct profile_measure *measure, uint64_t value,
 		snprintf(out, OUTPUT_AMOUNT_MAX, "%" PRIu64, value);
 	return out;
 }
+
+const char *output_nothing(const struct profile *profile)
+{
+	const char *name = profile_get_measure(profile).name;
+	size_t count;
+
+	profile_samples(profile, &count);
+	if (!strcmp(name, "samples"))
+		return "No sample has Python frames";
+	if (!strcmp(name, "gil") && !count)
+		return "No thread waited for the GIL";
+	return "Nothing with Python frames was measured";
+}

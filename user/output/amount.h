@@ -22,5 +22,7 @@ const char *output_duration(uint64_t ns, char out[OUTPUT_AMOUNT_MAX]);
 const char *output_bytes(uint64_t bytes, char out[OUTPUT_AMOUNT_MAX]);
 /* Returns whether output_amount() writes values of the measure with a unit. */
 bool output_amount_has_unit(const struct profile_measure *measure);
+/* Returns why a profile has no function to show: the beginning of a sentence. */
+const char *output_nothing(const struct profile *profile);
 
 #endif

@@ -199,6 +199,12 @@ static void test_empty(void **unused)
 	assert_int_equal(profile_add_account(p, "lost", "full", "without room", 3), 0);
 	assert_table(p, &by_line, "No sample has Python frames: there is no line to show.\n\nlost: 3 without room\n");
 	profile_free(p);
+	p = new_profile();
+	profile_set_measure(p, &(struct profile_measure){"gil", "nanoseconds", 0});
+	assert_table(p, &(struct output_options){0}, "No thread waited for the GIL: there is no function to show.\n");
+	take_in(p, PROFILE_ROOT, process(p, 42, "python3"), 1);
+	assert_table(p, &by_line, "Nothing with Python frames was measured: there is no line to show.\n");
+	profile_free(p);
 }
 
 static void test_hostile_names(void **unused)

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "output/amount.h"
 #include "output/formats/alike.h"
-#include "output/truncate.h"
 #include "output/output.h"
+#include "output/truncate.h"
 #include "profile/groups.h"
 #include "profile/idle.h"
 #include "profile/own.h"
-#include "base/text.h"
 
 /* The least width of a column: "100.0%". */
 #define COLUMN_WIDTH 6
@@ -325,7 +326,7 @@ int output_text_states(const struct profile *p, const struct output_options *opt
 		err = -ENOMEM;
 	err = err ?: find_columns(&t) ?: sort_columns(&t) ?: add_up(&t);
 	if (!err && !t.all)
-		fputs("No sample has Python frames: there is no function to show.\n", out);
+		fprintf(out, "%s: there is no %s to show.\n", output_nothing(p), output_row_noun(options));
 	else if (!err)
 		err = write_table(&t, out);
 	intern_free(&t.columns);

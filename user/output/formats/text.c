@@ -359,7 +359,7 @@ static int write_nothing(const struct text_table *t, FILE *out)
 	begin_sentence(&s);
 	if (!s.out)
 		return -ENOMEM;
-	fprintf(s.out, "No sample has Python frames: there is no %s to show.", output_row_noun(&t->options));
+	fprintf(s.out, "%s: there is no %s to show.", output_nothing(t->profile), output_row_noun(&t->options));
 	return end_sentence(t, &s, out);
 }
 
