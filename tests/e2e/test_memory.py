@@ -3,6 +3,7 @@
 
 import collections
 import json
+import mmap
 import re
 import subprocess
 import time
@@ -29,10 +30,11 @@ def is_attached(pid):
     return any(words.get("link_type") == "perf" for words in harness.fdinfo(pid))
 
 
-def expect(text):
+def expect(text, lost=0):
+    """lost: pages that are counted as lost, as of a program that touches its memory before it is known."""
     found = by_function(text)
     for name, size in TOUCHED.items():
-        assert abs(found[name] - size) <= 0.05 * size, (name, found)
+        assert -0.05 * size - lost * mmap.PAGESIZE <= found[name] - size <= 0.05 * size, (name, found, lost)
 
 
 def start(python, target):
@@ -137,8 +139,9 @@ def test_a_process_that_has_ended_has_what_it_held_at_most(tmp_path):
     )
     assert run.code == 0, run.err
     text = out.read_text(encoding="utf-8")
-    expect(text)
-    memory = json.loads(stats.read_text(encoding="utf-8"))["memory"]
+    account = json.loads(stats.read_text(encoding="utf-8"))
+    expect(text, account["samples"]["lost"])
+    memory = account["memory"]
     assert memory["held_at_most_bytes"] == sum(value for _, value in harness.parse_all(text))
     assert memory["held_bytes"] < memory["held_at_most_bytes"] / 2
     assert "are shown with what they held" in run.err
@@ -160,8 +163,9 @@ def test_a_kernel_that_does_not_tell_what_moves(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "no tracepoint syscalls:sys_exit_mmap" in done.stderr and "as with --touched" in done.stderr
-    assert json.loads(stats.read_text(encoding="utf-8"))["source"] == "touched-bytes"
-    expect((tmp_path / "out").read_text(encoding="utf-8"))
+    account = json.loads(stats.read_text(encoding="utf-8"))
+    assert account["source"] == "touched-bytes"
+    expect((tmp_path / "out").read_text(encoding="utf-8"), account["samples"]["lost"])
 
 
 @pytest.mark.parametrize("form", ["text", "json", "callgrind", "svg", "perf-script", "speedscope"])
