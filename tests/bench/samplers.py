@@ -63,9 +63,10 @@ class Sampler:
 
 class Pybpf(Sampler):
     name = "pybpf"
+    options = ()
 
     def command(self, pid, rate, seconds):
-        argv = [harness.PYBPF, "-p", pid, "-F", rate, "-d", seconds, "-e", EVENT]
+        argv = [harness.PYBPF, *self.options, "-p", pid, "-F", rate, "-d", seconds, "-e", EVENT]
         return argv + ["-o", "profile.folded", "--json-stats", "stats.json"]
 
     def sampled(self, text, folder):
@@ -74,10 +75,16 @@ class Pybpf(Sampler):
         return Sampled(stats["samples"]["python"], given_up(stats), stats["duration_s"], stats)
 
 
+class PybpfNative(Pybpf):
+    name = "pybpf --native"
+    options = ("--native",)
+
+
 class Bare(Sampler):
     """An interrupt that records no stack."""
 
     name = "bare interrupt"
+    options = ()
 
     def lacks(self, interpreter):
         if not shutil.which("perf"):
@@ -85,13 +92,25 @@ class Bare(Sampler):
         return ""
 
     def command(self, pid, rate, seconds):
-        argv = ["perf", "record", "-e", EVENT, "-F", rate, "-p", pid, "-o", "perf.data"]
+        argv = ["perf", "record", *self.options, "-e", EVENT, "-F", rate, "-p", pid, "-o", "perf.data"]
         # Without the thread that waits a second for news of BPF programs before perf ends.
         return argv + ["--no-bpf-event", "--no-buildid-cache", "--", "sleep", seconds]
 
     def sampled(self, text, folder):
         lost = re.search(r"[Ll]ost (\d+)", text)
         return Sampled(int(numbers(r"\((\d+) samples\)", text, "perf")[0]), int(lost.group(1)) if lost else 0)
+
+
+class PerfFramePointers(Bare):
+    name = "perf, frame pointers"
+    options = ("--call-graph", "fp")
+
+
+class PerfDwarf(Bare):
+    """It copies 8 KiB of the stack in each sample."""
+
+    name = "perf, DWARF"
+    options = ("--call-graph", "dwarf")
 
 
 class PySpy(Sampler):
@@ -116,6 +135,11 @@ class PySpy(Sampler):
 class PySpyNonblocking(PySpy):
     name = "py-spy --nonblocking"
     options = ("--nonblocking",)
+
+
+class PySpyNative(PySpy):
+    name = "py-spy --native"
+    options = ("--native",)
 
 
 class Austin(Sampler):
@@ -159,6 +183,7 @@ class Profiling(Sampler):
 
 
 ALL = (Bare, Pybpf, PySpy, PySpyNonblocking, Austin, Profiling)
+NATIVE = (Bare, Pybpf, PybpfNative, PerfFramePointers, PerfDwarf, PySpyNative)
 
 
 @dataclass

@@ -21,6 +21,7 @@ void nc_middle(int ms);
 void nc_outer(int ms);
 void nc_call_back(callback *function);
 void nc_deep(int depth, int ms);
+void nc_work(int depth, volatile unsigned long *done);
 void nc_variable(int size, int ms);
 void nc_aligned(int size, int ms);
 void nc_large(int ms);
@@ -77,6 +78,19 @@ SEEN void nc_deep(int depth, int ms) /* NOLINT(misc-no-recursion) */
 		nc_deep(depth - 1, ms);
 	else
 		nc_burn(ms);
+	RETURN_HERE();
+}
+
+/* Counts in *done what it does, without end. */
+SEEN void nc_work(int depth, volatile unsigned long *done) /* NOLINT(misc-no-recursion) */
+{
+	if (depth)
+		nc_work(depth - 1, done);
+	while (!depth) {
+		for (volatile int i = 0; i < 1000; i++)
+			;
+		++*done;
+	}
 	RETURN_HERE();
 }
 

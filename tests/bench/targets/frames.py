@@ -10,7 +10,6 @@ import sys
 import counted
 
 BELOW = 50
-MS = 20
 
 
 def recursion(number, memory):
@@ -36,11 +35,7 @@ def native(number, memory):
     def dive(left):
         if left > 1:
             dive(left - 1)
-        done = 0
-        while True:
-            library.nc_deep(number, MS)
-            done += 1
-            counted.NUMBER.pack_into(memory, 0, done)
+        library.nc_work(number, ctypes.byref(ctypes.c_ulong.from_buffer(memory)))
 
     return dive, BELOW
 
