@@ -454,6 +454,11 @@ def fdinfo(pid):
         yield dict(re.findall(r"^(\w+):\s+(\S+)$", text, re.M))
 
 
+def is_attached(pid):
+    """Has pybpf begun to sample?"""
+    return any(words.get("link_type") == "perf" for words in fdinfo(pid))
+
+
 def program_runs(pid):
     """(nanoseconds, number) of the runs of a process's perf event program; the number is 0 before there is one."""
     programs = [words for words in fdinfo(pid) if words.get("prog_type") == PERF_EVENT]

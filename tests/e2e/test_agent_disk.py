@@ -99,7 +99,8 @@ def test_without_another_process_it_ends(tmp_path, name, words):
     with agent(tmp_path / "epochs", "--epoch", "1h") as process:
         # A helper that was just forked still has its maker's name, and comes after it.
         pid = harness.wait_for(lambda: named(process.pid, name))[0]
-        harness.wait_for((tmp_path / "epochs").exists)
+        # It samples: what ends before that is another sentence's.
+        harness.wait_for(lambda: harness.is_attached(process.pid))
         os.kill(pid, signal.SIGKILL)
         err = process.communicate(timeout=harness.PATIENCE)[1]
     assert process.returncode == 1 and words in err, err

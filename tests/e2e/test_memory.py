@@ -26,10 +26,6 @@ def resident(pid):
         return int(re.search(r"^Rss:\s+(\d+) kB", file.read(), re.M).group(1)) * 1024
 
 
-def is_attached(pid):
-    return any(words.get("link_type") == "perf" for words in harness.fdinfo(pid))
-
-
 def expect(text, lost=0):
     """lost: pages that are counted as lost, as of a program that touches its memory before it is known."""
     found = by_function(text)
@@ -67,7 +63,7 @@ class Run:
                 stderr=subprocess.PIPE,
                 text=True,
             ) as profiler:
-                harness.wait_for(lambda: is_attached(profiler.pid))
+                harness.wait_for(lambda: harness.is_attached(profiler.pid))
                 time.sleep(0.5)  # until --all has looked at the process
                 self.grown, self.said = run_target(process)
                 harness.interrupt(profiler)
