@@ -24,37 +24,64 @@ static const char *next_word(const char **at, size_t *len)
 	return *len ? word : NULL;
 }
 
+/*
+ * Moves on behind the first option in a word of options, such as "-um", that takes an argument: to the rest of the
+ * word, which is empty if the argument is the next word (SHORT_OPTS, Python/getopt.c; -Q is of 2.7). Returns that
+ * option, or
+ * '\0' if the word has none.
+ */
+static char find_option(const char **word, size_t *len)
+{
+	for (size_t i = 1; i < *len; i++) {
+		char option = (*word)[i];
+
+		if (strchr("cmQWX", option)) {
+			*word += i + 1;
+			*len -= i + 1;
+			return option;
+		}
+	}
+	return '\0';
+}
+
+/*
+ * Finds what the interpreter runs. Returns 'c' for code, 'm' for a module, else '\0'. *word: the module or the script,
+ * of which "-" is stdin; NULL without one.
+ */
+static char find_program(const char *at, const char **word, size_t *len)
+{
+	static const char pycs[] = "--check-hash-based-pycs";
+
+	while ((*word = next_word(&at, len)) && **word == '-' && *len > 1) {
+		char option = (*word)[1] == '-' ? '\0' : find_option(word, len);
+
+		if (option == 'c')
+			return option;
+		if (option ? !*len : *len == sizeof(pycs) - 1 && !strncmp(*word, pycs, *len))
+			*word = next_word(&at, len);
+		if (option == 'm')
+			return option;
+	}
+	return '\0';
+}
+
 /* "python3 -m http.server" and "python3 app.py" are programs of their own; their arguments are not part of the name. */
 void discovery_program_name(const char *comm, const char *cmdline, char *out, size_t size)
 {
 	const char *at = cmdline, *word;
 	size_t len;
+	char option;
 
 	snprintf(out, size, "%s", comm);
 	if (strncmp(comm, "python", 6) != 0 || !next_word(&at, &len))
 		return;
-	while ((word = next_word(&at, &len))) {
-		bool module = len == 2 && !strncmp(word, "-m", 2);
-
-		if (len == 2 && !strncmp(word, "-c", 2)) {
-			snprintf(out, size, "%s -c", comm);
-			return;
-		}
-		/* -W and -X take the next word as their argument. */
-		if (len == 2 && (!strncmp(word, "-W", 2) || !strncmp(word, "-X", 2))) {
-			next_word(&at, &len);
-			continue;
-		}
-		if (module)
-			word = next_word(&at, &len);
-		else if (*word == '-')
-			continue;
-		else
-			word = base_name(word, len);
-		if (word)
-			snprintf(out, size, "%s %s%.*s", comm, module ? "-m " : "", (int)strcspn(word, " "), word);
-		return;
-	}
+	option = find_program(at, &word, &len);
+	if (option == 'c')
+		snprintf(out, size, "%s -c", comm);
+	else if (option == 'm' && word)
+		snprintf(out, size, "%s -m %.*s", comm, (int)len, word);
+	else if (word)
+		snprintf(out, size, "%s %.*s", comm, (int)strcspn(base_name(word, len), " "), base_name(word, len));
 }
 
 /*

@@ -24,6 +24,10 @@ static void test_script(void **state)
 	expect("python3", "/usr/bin/python3 /srv/web/app.py --port 80", "python3 app.py");
 	expect("python3.13", "python3.13 -u -W error -X dev app.py -m other", "python3.13 app.py");
 	expect("python", "python -OO bin/tool", "python tool");
+	expect("python", "python -Werror -Xdev app.py", "python app.py");
+	expect("python", "python -bW error app.py", "python app.py");
+	expect("python3", "python3 --check-hash-based-pycs always app.py", "python3 app.py");
+	expect("python3", "python3 -u - --port 80", "python3 -");
 }
 
 static void test_module(void **state)
@@ -31,6 +35,9 @@ static void test_module(void **state)
 	(void)state;
 	expect("python3", "python3 -m http.server 8000", "python3 -m http.server");
 	expect("python3", "python3 -I -m celery worker", "python3 -m celery");
+	expect("python3", "python3 -mflask run", "python3 -m flask");
+	expect("python3", "python3 -um celery worker", "python3 -m celery");
+	expect("python3", "python3 -Imhttp.server 8000", "python3 -m http.server");
 	expect("python3", "python3 -m", "python3");
 }
 
@@ -38,6 +45,8 @@ static void test_code(void **state)
 {
 	(void)state;
 	expect("python3", "python3 -c import time; time.sleep(9)", "python3 -c");
+	expect("python3", "python3 -uc import time; time.sleep(9)", "python3 -c");
+	expect("python3", "python3 -Sccode module", "python3 -c");
 }
 
 static void test_no_script(void **state)
