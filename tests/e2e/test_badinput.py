@@ -42,6 +42,16 @@ def test_no_such_pid(tmp_path):
     assert str(pid) in refused(tmp_path, "-p", pid, "-d", 1)
 
 
+@pytest.mark.parametrize("command", ["record", "top --output=jsonl", "dump", "ps"])
+def test_a_thread(command):
+    """As `top -H` shows them, and /proc has them."""
+    with harness.target(harness.default_python(), "threads.py", "2") as running:
+        threads = set(map(int, os.listdir("/proc/%d/task" % running.pid))) - {running.pid}
+        run = pybpf(*command.split(), "-p", max(threads))
+    words = "%d is a thread of process %d: give -p %d" % (max(threads), running.pid, running.pid)
+    assert run.code == 1 and words in one_sentence(run.err) and not run.out
+
+
 @pytest.mark.parametrize("pid", ["0", "-1", "abc", "", "12x", "99999999999999999999", "4194305"])
 def test_impossible_pid(tmp_path, pid):
     sentence = refused(tmp_path, "-p", pid, "-d", 1)

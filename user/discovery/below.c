@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Looks for Pythons below processes, and names them. */
+/* Looks for Pythons below processes and for the processes of threads, and names them. */
 #include "discovery/below.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "base/scan.h"
 #include "discovery/ask.h"
 #include "helper/helper.h"
@@ -55,4 +56,14 @@ void discovery_refuse_parent(enum log_level level, pid_t pid, const char *why)
 			   why, below, pid);
 	else
 		log_printf(level, "%s", why);
+}
+
+bool discovery_refuse_thread(pid_t pid)
+{
+	pid_t process;
+
+	if (procfs_thread_group(pid, &process) || process == pid)
+		return false;
+	log_error("%d is a thread of process %d: give -p %d", pid, process, process);
+	return true;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Python processes below another process, such as a shell or a supervisor that was named in their place. */
+/*
+ * What may be named in place of a Python process: one that has Pythons below it, such as a shell or a supervisor, or a
+ * thread.
+ */
 #ifndef DISCOVERY_BELOW_H
 #define DISCOVERY_BELOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,5 +23,8 @@ void discovery_name_below(const uint32_t *pids, size_t count, const struct disco
 
 /* Reports why a process is not taken, which maps no Python, and the Pythons below it if there are any. */
 void discovery_refuse_parent(enum log_level level, pid_t pid, const char *why);
+
+/* Returns whether the PID is that of a thread other than a process's first one; reports then which process that is. */
+bool discovery_refuse_thread(pid_t pid);
 
 #endif

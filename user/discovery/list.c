@@ -165,6 +165,26 @@ static int add_stranger(struct collector *c, pid_t pid, const char *why)
 	return stranger->why ? 0 : -ENOMEM;
 }
 
+/* Reports the PIDs of the filter that no process has. */
+static void tell_missing(const struct collector *c)
+{
+	const struct discovery_numbers *pids = &c->filter->pids;
+
+	for (size_t i = 0; i < pids->count; i++) {
+		if (discovery_numbers_have(&c->met, pids->items[i]))
+			continue;
+		c->list->missing = true;
+		if (discovery_refuse_thread((pid_t)pids->items[i]))
+			continue;
+		if (c->list->hidden)
+			log_error("there is no process %u, or /proc hides it (hidepid): run as root, or with "
+				  "CAP_SYS_PTRACE: `%s`",
+				  pids->items[i], sudo_command());
+		else
+			log_error("there is no process %u", pids->items[i]);
+	}
+}
+
 /* A shell that has Pythons below it has what was asked for. */
 static void tell_strangers(const struct collector *c)
 {
@@ -240,17 +260,8 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 	/* Every PID namespace has a process 1. */
 	list->hidden = procfs_read_stat(1, &init) != 0;
 	err = scan_each_process(visit, c, NULL);
-	for (size_t i = 0; i < filter->pids.count && !err; i++) {
-		if (discovery_numbers_have(&c->met, filter->pids.items[i]))
-			continue;
-		list->missing = true;
-		if (list->hidden)
-			log_error("there is no process %u, or /proc hides it (hidepid): run as root, or with "
-				  "CAP_SYS_PTRACE: `%s`",
-				  filter->pids.items[i], sudo_command());
-		else
-			log_error("there is no process %u", filter->pids.items[i]);
-	}
+	if (!err)
+		tell_missing(c);
 	tell_strangers(c);
 	for (size_t i = 0; i < c->nr_strangers; i++)
 		free(c->strangers[i].why);

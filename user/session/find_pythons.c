@@ -66,13 +66,10 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 	double begin = clock_s(CLOCK_MONOTONIC);
 	enum discovery_result result;
 	struct error error;
-	pid_t process;
 	int err = 0;
 
-	if (procfs_thread_group(pid, &process) == 0 && process != pid) {
-		log_error("%d is a thread of process %d: give -p %d", pid, process, process);
+	if (discovery_refuse_thread(pid))
 		return -EINVAL;
-	}
 	while (1) {
 		result = discovery_wait_runtimes(pid, false, DISCOVERY_UNMAPPED_S, out, room, count, &error);
 		if (result == DISCOVERY_PENDING || helper_is_interrupted()) {
