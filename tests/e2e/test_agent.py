@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import harness
+import pythons
 from harness import cpu_s, process_names, pybpf
 
 NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-(\d+)ms-(\d{8})\.pybpf")
@@ -107,6 +108,34 @@ def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
     assert run.code == 0 and run.out, run
     rows_of_epochs(folder)
+
+
+def give_title(pid, is_long):
+    """Overwrites its arguments and its environment as setproctitle does, and so gunicorn and Celery."""
+    with open("/proc/%d/stat" % pid, "rb") as stat:
+        fields = stat.read().rpartition(b")")[2].split()
+    begin, size = int(fields[45]), int(fields[48]) - int(fields[45])  # arg_start, env_end
+    title = b"worker " + b"x" * size if is_long else b"worker"
+    with open("/proc/%d/mem" % pid, "r+b", 0) as memory:
+        memory.seek(begin)
+        memory.write(title[: size - 1].ljust(size, b"\0"))
+
+
+def test_the_environment_of_processes_with_a_title(tmp_path, monkeypatch):
+    """The title is where the environment was, which Python has still."""
+    folder, services = tmp_path / "epochs", {}
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "a=b,service.version=1.4")
+    with contextlib.ExitStack() as stack:
+        for i, item in enumerate(pythons.of_each_version(pythons.interpreters())):
+            monkeypatch.setenv("OTEL_SERVICE_NAME", "shop-%s" % item.name)
+            pid = stack.enter_context(harness.target(item, "standing.py")).pid
+            services[pid] = "shop-%s" % item.name
+            give_title(pid, i % 2)
+        with agent(folder, "--mode=wall", *["-p%d" % pid for pid in services], "--epoch", "1s") as process:
+            harness.wait_for(lambda: epochs(folder))
+            end(process)
+    assert {one["pid"]: one["service"] for one in as_json(folder)["processes"]} == services
+    assert values(as_json(folder, "--service-version", "1.4")) == values(as_json(folder)) > 0
 
 
 def rows_of_epochs(folder):

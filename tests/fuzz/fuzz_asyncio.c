@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * From an interpreter through sys.modules to asyncio and threading: the layout, a byte for how often the memory
- * changes, then all memory, which begins with the address of the first interpreter. Its last bytes say how it changes.
+ * From an interpreter through sys.modules to asyncio, threading and os.environ: the layout, a byte for how often the
+ * memory changes, then all memory, which begins with the address of the first interpreter. Its last bytes say how it
+ * changes.
  */
 #include "fuzz.h"
 #include "symbols/current_tasks.h"
+#include "symbols/environ.h"
 #include "symbols/thread_name.h"
 
 #define BASE 0x7f0000000000u
@@ -27,6 +29,17 @@ static void look_at_thread(const struct walk_memory *memory, const struct pybpf_
 	free(thread.name);
 }
 
+/* Whatever the memory says, each variable has its name and a NUL. */
+static void look_at_environ(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp)
+{
+	static const char *const names[] = {"A", "threading"};
+	char text[256];
+	size_t size =
+		pysym_read_environ(memory, layout, interp, names, sizeof(names) / sizeof(*names), text, sizeof(text));
+
+	FUZZ_CHECK(size <= sizeof(text) && (!size || (memchr(text, '=', size) && !text[size - 1])));
+}
+
 static void look(const struct walk_memory *memory, const struct pybpf_layout *layout)
 {
 	uint64_t interp = pysym_main_interpreter(memory, layout, BASE), tstate = 0, sets[PYSYM_TASK_SETS];
@@ -39,6 +52,7 @@ static void look(const struct walk_memory *memory, const struct pybpf_layout *la
 		if (pysym_find_tasks(memory, layout, interp, &seen, &asyncio))
 			FUZZ_CHECK(asyncio.current_tasks && asyncio.task_coro);
 	}
+	look_at_environ(memory, layout, interp);
 	memory->read(memory->source, interp + layout->interp_threads_head, &tstate, sizeof(tstate));
 	for (int i = 0; i < THREADS && tstate; i++) {
 		look_at_thread(memory, layout, asyncio.current_tasks, threads, tstate);

@@ -8,7 +8,10 @@
 
 #include "base/procfs.h"
 #include "container/cgroup.h"
+#include "discovery/discovery.h"
 #include "discovery/service.h"
+#include "symbols/current_tasks.h"
+#include "symbols/environ.h"
 
 /* Bytes of an environment that are read: what is behind them is not seen. */
 #define ENVIRONMENT_MAX (256 * 1024)
@@ -82,6 +85,38 @@ void discovery_service_read_environment(const char *text, size_t size, struct di
 		read_resource(value, len, own);
 }
 
+bool discovery_service_is_overwritten(const char *text, size_t size)
+{
+	for (const char *end = text + size; text < end;) {
+		size_t len = strnlen(text, (size_t)(end - text));
+
+		if (!memchr(text, '=', len))
+			return true;
+		text += len + 1;
+	}
+	return false;
+}
+
+/* Reads the variables that Python has. text: room for them, size bytes. */
+static void read_python(struct discovery *known, pid_t pid, char *text, size_t size, struct discovery_service_own *own)
+{
+	static const char *const names[] = {"OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"};
+	struct discovery_python *python = calloc(1, sizeof(*python));
+	struct walk_memory memory;
+	struct error error;
+	size_t count;
+	uint64_t interp;
+
+	walk_process_memory(&memory, &pid);
+	if (python && discovery_runtimes(known, pid, python, 1, &count, &error) == DISCOVERY_OK) {
+		interp = pysym_main_interpreter(&memory, &python->build.layout, python->interp_head_addr);
+		size = pysym_read_environ(&memory, &python->build.layout, interp, names, sizeof(names) / sizeof(*names),
+					  text, size);
+		discovery_service_read_environment(text, size, own);
+	}
+	free(python);
+}
+
 /* Takes the unit that a path in a hierarchy ends in, at any depth. */
 static void read_path(const char *path, size_t size, struct discovery_service_own *own)
 {
@@ -115,7 +150,6 @@ int discovery_serve_service(void *state, const void *question, size_t question_s
 	ssize_t len;
 	pid_t pid;
 
-	(void)state;
 	if (question_size != sizeof(pid))
 		return -EINVAL;
 	memcpy(&pid, question, sizeof(pid));
@@ -127,6 +161,8 @@ int discovery_serve_service(void *state, const void *question, size_t question_s
 	len = procfs_read_some(pid, "environ", text, ENVIRONMENT_MAX);
 	if (len > 0)
 		discovery_service_read_environment(text, (size_t)len, own);
+	if (len > 0 && discovery_service_is_overwritten(text, (size_t)len))
+		read_python(state, pid, text, ENVIRONMENT_MAX, own);
 	free(text);
 	if (cgroup_read_text(pid, &text))
 		return 0;

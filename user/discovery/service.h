@@ -66,6 +66,12 @@ const char *discovery_service_tag(const char *image);
 
 /* Reads it from an environment, size bytes of texts that end in NUL each. */
 void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own);
+/*
+ * Returns whether such texts are not the environment that a program was started with, of which each has a '='. A
+ * program that changes its title in the list of processes writes it over its arguments and its environment, and zeroes
+ * or blanks behind it (setproctitle, uWSGI).
+ */
+bool discovery_service_is_overwritten(const char *text, size_t size);
 /* Reads it from the text of /proc/PID/cgroup. */
 void discovery_service_read_cgroup(const char *text, struct discovery_service_own *own);
 

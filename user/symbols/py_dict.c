@@ -15,6 +15,8 @@
 #define MAX_ENTRIES 65536
 /* Likewise, where each key is a string to be read: sys.modules has modules in the order of their import. */
 #define MAX_TEXT_ENTRIES 8192
+/* Most bytes of a key of bytes, with one more. */
+#define MAX_BYTES_KEY 64
 /* Farther from an object's start its dict is not looked for. */
 #define MAX_OFFSET (1u << 20)
 /* Entries that are read at once. */
@@ -258,9 +260,18 @@ static bool is_text(const struct py_reader *r, uint64_t object, const char *text
 	return same;
 }
 
-/* What the key of an entry is: this text; or without it this object; or without that it has this hash. */
+static bool has_bytes(const struct py_reader *r, uint64_t object, const char *text)
+{
+	char found[MAX_BYTES_KEY];
+	size_t size, length = strlen(text);
+
+	return length < sizeof(found) && py_read_bytes(r, object, found, length + 1, &size) && size == length &&
+	       !memcmp(found, text, length);
+}
+
+/* What the key of an entry is: the first of these that is set; without any, it has this hash. */
 struct wanted {
-	const char *text;
+	const char *text, *bytes;
 	uint64_t object, hash;
 };
 
@@ -268,6 +279,8 @@ static bool is_wanted(const struct py_reader *r, const struct wanted *wanted, ui
 {
 	if (wanted->text)
 		return is_text(r, key, wanted->text);
+	if (wanted->bytes)
+		return has_bytes(r, key, wanted->bytes);
 	return wanted->object ? key == wanted->object : hash == wanted->hash;
 }
 
@@ -277,7 +290,8 @@ static bool find_entry(const struct py_reader *r, const struct py_dict *dict, co
 	uint32_t size = dict->hashed ? HASHED_ENTRY : ENTRY, words = size / 8;
 	uint64_t batch[BATCH * HASHED_ENTRY / 8];
 
-	for (uint32_t i = 0; i < dict->count && i < (wanted->text ? MAX_TEXT_ENTRIES : MAX_ENTRIES); i++) {
+	for (uint32_t i = 0; i < dict->count && i < (wanted->text || wanted->bytes ? MAX_TEXT_ENTRIES : MAX_ENTRIES);
+	     i++) {
 		const uint64_t *entry = &batch[(size_t)(i % BATCH) * words];
 		uint32_t left = dict->count - i;
 		uint64_t key, found;
@@ -300,6 +314,21 @@ static bool find_entry(const struct py_reader *r, const struct py_dict *dict, co
 bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value)
 {
 	return find_entry(r, dict, &(struct wanted){.text = key}, value);
+}
+
+bool py_find_bytes(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value)
+{
+	return find_entry(r, dict, &(struct wanted){.bytes = key}, value);
+}
+
+bool py_open_module(const struct py_reader *r, uint64_t interp, const char *name, struct py_dict *dict)
+{
+	uint64_t modules, module, names;
+
+	/* A module's first field is its dict. */
+	return r->layout->interp_modules && py_read_u64(r, interp + r->layout->interp_modules, &modules) &&
+	       py_open_dict(r, modules, dict) && py_find_text(r, dict, name, &module) &&
+	       py_read_u64(r, module + py_header_size(r), &names) && py_open_dict(r, names, dict);
 }
 
 bool py_find_int(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value)
@@ -328,4 +357,14 @@ bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
 		return false;
 	*out = digits[0] | (uint64_t)digits[1] << 30;
 	return true;
+}
+
+bool py_read_bytes(const struct py_reader *r, uint64_t object, char *out, size_t room, size_t *size)
+{
+	uint64_t length;
+
+	if (!py_is_a(r, object, PY_KIND_BYTES) || !py_read_u64(r, object + r->layout->bytes_size, &length))
+		return false;
+	*size = length < room ? (size_t)length : room;
+	return !*size || read_bytes(r, object + r->layout->bytes_data, out, *size);
 }

@@ -4,6 +4,7 @@
 #define SYMBOLS_PY_DICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pybpf.h"
@@ -58,11 +59,17 @@ struct py_order {
 bool py_read_order(const struct py_reader *r, const struct py_dict *dict, struct py_order *out);
 /* Finds the value of a string; *value is not 0. */
 bool py_find_text(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value);
+/* Opens the names of a module that the interpreter has imported. */
+bool py_open_module(const struct py_reader *r, uint64_t interp, const char *name, struct py_dict *dict);
+/* Finds the value of a key of bytes. */
+bool py_find_bytes(const struct py_reader *r, const struct py_dict *dict, const char *key, uint64_t *value);
 /* Finds the value of an int from 0 to 2^61 - 2, whose hash is the int itself, in a dict of ints only. */
 bool py_find_int(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value);
 /* Finds the value of a key that is this object. */
 bool py_find_object(const struct py_reader *r, const struct py_dict *dict, uint64_t key, uint64_t *value);
 /* Reads an int from 0 to 2^60 - 1. */
 bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out);
+/* Reads at most `room` of an object's bytes. */
+bool py_read_bytes(const struct py_reader *r, uint64_t object, char *out, size_t room, size_t *size);
 
 #endif

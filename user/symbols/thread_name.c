@@ -12,15 +12,11 @@
 uint64_t pysym_find_threads(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t interp)
 {
 	const struct py_reader r = {memory, layout};
-	uint64_t modules, module, names, threads = 0;
+	uint64_t threads = 0;
 	struct py_dict dict;
 
-	if (!layout->interp_modules || !py_read_u64(&r, interp + layout->interp_modules, &modules) ||
-	    !py_open_dict(&r, modules, &dict) || !py_find_text(&r, &dict, "threading", &module))
-		return 0;
-	/* A module's first field is its dict. */
-	if (!py_read_u64(&r, module + py_header_size(&r), &names) || !py_open_dict(&r, names, &dict) ||
-	    !py_find_text(&r, &dict, "_active", &threads) || !py_is_a(&r, threads, PY_KIND_DICT))
+	if (!py_open_module(&r, interp, "threading", &dict) || !py_find_text(&r, &dict, "_active", &threads) ||
+	    !py_is_a(&r, threads, PY_KIND_DICT))
 		return 0;
 	return threads;
 }

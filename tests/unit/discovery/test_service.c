@@ -73,6 +73,18 @@ static void test_resource_attributes(void **unused)
 	assert_string_equal(version_of(ATTRIBUTES, 25), "");
 }
 
+static void test_titles(void **unused)
+{
+	(void)unused;
+	assert_false(discovery_service_is_overwritten(ENVIRONMENT("A=b\0C=")));
+	assert_false(discovery_service_is_overwritten("A=b", 3));
+	assert_false(discovery_service_is_overwritten("", 0));
+	/* Zeroes, a title that is longer than the arguments were, and blanks. */
+	assert_true(discovery_service_is_overwritten(ENVIRONMENT("\0\0\0")));
+	assert_true(discovery_service_is_overwritten(ENVIRONMENT("ker -n 4 --b=c\0\0\0")));
+	assert_true(discovery_service_is_overwritten("          ", 10));
+}
+
 static void test_tags(void **unused)
 {
 	(void)unused;
@@ -149,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_environments),
 		cmocka_unit_test(test_resource_attributes),
+		cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_rules),
