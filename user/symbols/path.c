@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/procfs.h"
@@ -111,6 +112,27 @@ static bool is_package(const char *root, const char *path, size_t len)
 	       access(init, F_OK) == 0;
 }
 
+/*
+ * Returns the rest of the path behind a file, which is an archive of modules: a zipapp may have any name. NULL if there
+ * is none.
+ */
+static const char *below_archive(const char *root, const char *path)
+{
+	size_t length = root ? strlen(root) : 0;
+	char part[4096], *slash;
+	struct stat st;
+
+	if (!root || snprintf(part, sizeof(part), "%s%s", root, path) >= (int)sizeof(part) || !stat(part, &st) ||
+	    errno != ENOTDIR)
+		return NULL;
+	while ((slash = strrchr(part + length, '/'))) {
+		*slash = '\0';
+		if (!stat(part, &st))
+			return S_ISREG(st.st_mode) ? path + (slash - part) - length + 1 : NULL;
+	}
+	return NULL;
+}
+
 const char *pysym_short_path(const char *path, const char *root)
 {
 	const char *found, *base;
@@ -119,8 +141,8 @@ const char *pysym_short_path(const char *path, const char *root)
 		return path + 2;
 	if (path[0] != '/')
 		return path;
-	found = below_search_dir(path);
-	if (found)
+	found = below_search_dir(path) ?: below_archive(root, path);
+	if (found && *found)
 		return found;
 	base = strrchr(path, '/') + 1;
 	while (base > path + 1 && is_package(root, path, (size_t)(base - 1 - path))) {

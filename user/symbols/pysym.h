@@ -126,9 +126,9 @@ bool pysym_path_needs_look(const char *path);
 
 /*
  * Cuts a source path down to its importable part: the rest after site-packages, dist-packages, lib/pythonX.Y or a zip
- * archive; otherwise the file's name with the packages that it is in (directories with __init__.py, looked for below
- * root, a directory such as /proc/PID/root or ""; not looked for if root is NULL). Returns a pointer into path.
- * "<string>" and relative paths stay.
+ * archive, whose name tells it or which is a file; otherwise the file's name with the packages that it is in
+ * (directories with __init__.py). Both are looked for below root, a directory such as /proc/PID/root or ""; not if root
+ * is NULL. Returns a pointer into path. "<string>" and relative paths stay.
  */
 const char *pysym_short_path(const char *path, const char *root);
 

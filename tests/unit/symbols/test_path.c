@@ -166,6 +166,7 @@ static const char *const tree[] = {
 	"srv/app/pkg/sub/",
 	"srv/app/pkg/sub/__init__.py",
 	"srv/app/pkg/plain/",
+	"srv/app/tool",
 	"top/",
 	"top/__init__.py",
 	"top/inner/",
@@ -214,6 +215,19 @@ static void test_packages(void **unused)
 	assert_short_in(root, "/top/inner/gone.py", "top/inner/gone.py");
 	/* Elsewhere there are no such packages. */
 	assert_short("/srv/app/pkg/mod.py", "mod.py");
+}
+
+static void test_archives_of_any_name(void **unused)
+{
+	(void)unused;
+	assert_short_in(root, "/srv/app/tool/__main__.py", "__main__.py");
+	assert_short_in(root, "/srv/app/tool/pkg/__init__.py", "pkg/__init__.py");
+	assert_short_in(root, "/srv/app/tool/pkg/sub/mod.py", "pkg/sub/mod.py");
+	assert_short_in(root, "/srv/app/tool/", "/srv/app/tool/");
+	/* The file is in a folder, or nobody knows what was there. */
+	assert_short_in(root, "/srv/app/tool", "tool");
+	assert_short_in(root, "/srv/app/gone/pkg/mod.py", "mod.py");
+	assert_short("/srv/app/tool/pkg/mod.py", "mod.py");
 }
 
 static void test_packages_of_this_root(void **unused)
@@ -265,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_odd_paths),
 		cmocka_unit_test(test_long_paths),
 		cmocka_unit_test_setup_teardown(test_packages, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(test_archives_of_any_name, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_packages_of_this_root, make_tree, remove_tree),
 	};
 
