@@ -203,7 +203,8 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 			plural(c->several), c->several == 1 ? "" : ", one of them", c->versions);
 	if (c->missed)
 		fprintf(out,
-			"pybpf: %" PRIu64 " process%s ended before it was known what %s ran, with %s of CPU time\n",
+			"pybpf: %" PRIu64
+			" process%s ended before it was known what %s ran, with at least %s of CPU time\n",
 			c->missed, plural(c->missed), c->missed == 1 ? "it" : "they",
 			output_duration(c->missed_ns, amount));
 	if (c->refused)

@@ -210,7 +210,7 @@ static void test_lines(void **state)
 		"pybpf: incomplete: 1016 deeper than 8,192 frames: leaf and root kept; ",
 		"\npybpf: 5 Python processes, 2 of them started during the run\n",
 		"\npybpf: 2 processes had more than one Python, one of them: 3.10 and 3.12\n",
-		"\npybpf: 6 processes ended before it was known what they ran, with 1.500 s of CPU time\n",
+		"\npybpf: 6 processes ended before it was known what they ran, with at least 1.500 s of CPU time\n",
 		"\npybpf: 1 process left out: a Python that is not supported or not readable, see `pybpf ps`\n",
 		"\npybpf: 4 questions about files or memory had no answer in time: a file system may not answer\n",
 		"\npybpf: 7 starts or ends of processes to be profiled were lost, as a buffer of the kernel was full: "
