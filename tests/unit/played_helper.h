@@ -237,7 +237,7 @@ int procfs_read_stat(pid_t pid, struct procfs_stat *out)
 
 	if (!process->alive)
 		return -ESRCH;
-	*out = (struct procfs_stat){.start_time = process->start};
+	*out = (struct procfs_stat){.start_time = process->start, .ppid = process->parent};
 	snprintf(out->comm, sizeof(out->comm), "%s", process->program->name);
 	return 0;
 }

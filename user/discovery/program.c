@@ -92,3 +92,15 @@ bool discovery_program_is_worker(const char *cmdline)
 {
 	return strstr(cmdline, "from multiprocessing.") != NULL;
 }
+
+bool discovery_program_is_python(const char *cmdline)
+{
+	const char *at = cmdline, *base;
+	size_t len;
+	const char *word = next_word(&at, &len);
+
+	if (!word)
+		return false;
+	base = base_name(word, len);
+	return strncmp(base, "python", 6) == 0 && base + 6 <= word + len;
+}

@@ -16,4 +16,7 @@ void discovery_program_name(const char *comm, const char *cmdline, char *out, si
 /* Returns whether multiprocessing started the process, as a worker of the program that called it. */
 bool discovery_program_is_worker(const char *cmdline);
 
+/* Returns whether the command line begins with an interpreter that is called python..., as that of its scripts does. */
+bool discovery_program_is_python(const char *cmdline);
+
 #endif

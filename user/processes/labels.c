@@ -19,6 +19,9 @@
 /* Name of a container whose look-up got no answer in time; such a process is not attributed to the host. */
 #define UNKNOWN "[unknown]"
 
+/* Most processes from a worker of multiprocessing up to its program. */
+#define WORKER_DEPTH 8
+
 /* Seconds for which a process's name is taken to be the same. */
 #define NAME_FRESH_S 0.05
 
@@ -208,6 +211,30 @@ static void set_container(const struct processes *p, struct processes_record *pr
 	}
 }
 
+/*
+ * Names the program that it runs, by its command line. The program of multiprocessing's workers is that of the Python
+ * which started them, above a server that forks them, and above workers that have workers. One whose parent has ended
+ * has been adopted by another program, and keeps its own name.
+ */
+static void name_program(const struct processes_record *process, const char *cmdline, char *out, size_t size)
+{
+	char above[PROCESSES_CMDLINE_MAX];
+	pid_t pid = process->pid;
+	struct procfs_stat stat;
+
+	discovery_program_name(process->comm, cmdline, out, size);
+	for (int i = 0; i < WORKER_DEPTH && discovery_program_is_worker(cmdline); i++) {
+		if (procfs_read_stat(pid, &stat))
+			return;
+		pid = stat.ppid;
+		if (!pid || procfs_read_stat(pid, &stat) || discovery_ask_cmdline(pid, above, sizeof(above)) ||
+		    !discovery_program_is_python(above))
+			return;
+		cmdline = above;
+		discovery_program_name(stat.comm, cmdline, out, size);
+	}
+}
+
 /* Sets what it runs. Without its arguments that is its own name, until they can be read. */
 static void set_command(struct processes_record *process, const struct processes_record *before)
 {
@@ -216,9 +243,12 @@ static void set_command(struct processes_record *process, const struct processes
 
 	process->command_unread = helper_has_no_answer(err);
 	set_text(process, &process->cmdline, cmdline[0] ? cmdline : NULL);
-	discovery_program_name(process->comm, cmdline, program, sizeof(program));
-	set_text(process, &process->program,
-		 before && before->program && discovery_program_is_worker(cmdline) ? before->program : program);
+	if (!before || !before->program || !discovery_program_is_worker(cmdline)) {
+		name_program(process, cmdline, program, sizeof(program));
+		set_text(process, &process->program, program);
+	} else {
+		set_text(process, &process->program, before->program);
+	}
 }
 
 void processes_label_record(const struct processes *p, struct processes_record *process,
@@ -267,7 +297,7 @@ static void set_service(const struct processes *p, struct processes_record *proc
 		process->service_unread = helper_has_no_answer(discovery_ask_service(process->pid, &own));
 		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
 	}
-	discovery_program_name(process->comm, cmdline, program, sizeof(program));
+	name_program(process, cmdline, program, sizeof(program));
 	facts.own = &own;
 	facts.container = container && strcmp(container, UNKNOWN) != 0 ? container : NULL;
 	set_text(process, &process->service, discovery_find_service(p->options.services, &facts));

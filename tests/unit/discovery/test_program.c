@@ -65,6 +65,17 @@ static void test_other_names(void **state)
 	expect("uwsgi", "uwsgi --ini x.ini", "uwsgi");
 }
 
+static void test_interpreter(void **state)
+{
+	(void)state;
+	assert_true(discovery_program_is_python("/srv/venv/bin/python3.12 /srv/venv/bin/uvicorn app:app"));
+	assert_true(discovery_program_is_python("python"));
+	assert_false(discovery_program_is_python("pyth on"));
+	assert_false(discovery_program_is_python("/opt/python/bin/tool"));
+	assert_false(discovery_program_is_python("gunicorn: master [app]"));
+	assert_false(discovery_program_is_python(""));
+}
+
 static void test_is_cut(void **state)
 {
 	char out[12];
@@ -88,9 +99,10 @@ static void test_workers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_script),    cmocka_unit_test(test_module),      cmocka_unit_test(test_code),
-		cmocka_unit_test(test_no_script), cmocka_unit_test(test_other_names), cmocka_unit_test(test_is_cut),
-		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_script),      cmocka_unit_test(test_module),
+		cmocka_unit_test(test_code),        cmocka_unit_test(test_no_script),
+		cmocka_unit_test(test_other_names), cmocka_unit_test(test_interpreter),
+		cmocka_unit_test(test_is_cut),      cmocka_unit_test(test_workers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

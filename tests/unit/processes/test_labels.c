@@ -94,6 +94,34 @@ static void test_merged(void **state)
 	assert_string_equal(shown_name(SECOND), "python3.11 -m http.server");
 }
 
+/* Workers that are there before pybpf: of a server that forks them, which the program has started, and of nobody. */
+static void test_workers_before_the_run(void **state)
+{
+	static const struct program web = {"uvicorn", 2311, &python311};
+	const pid_t adopter = FIRST_PID + 3, orphan = FIRST_PID + 4;
+
+	(void)state;
+	machine.options.merge = true;
+	start_unseen(FIRST, &web);
+	process_of(FIRST)->cmdline = "/srv/bin/python3 /srv/bin/uvicorn app:app";
+	start_unseen(SECOND, &static_python);
+	process_of(SECOND)->parent = FIRST;
+	process_of(SECOND)->cmdline = "python3.11 -c from multiprocessing.forkserver import main; main()";
+	start_unseen(THIRD, &static_python);
+	process_of(THIRD)->parent = SECOND;
+	process_of(THIRD)->cmdline = process_of(SECOND)->cmdline;
+	/* What has adopted an orphan is no Python. */
+	start_unseen(adopter, &shell);
+	process_of(adopter)->cmdline = "/sbin/init";
+	start_unseen(orphan, &static_python);
+	process_of(orphan)->parent = adopter;
+	process_of(orphan)->cmdline = process_of(SECOND)->cmdline;
+	follow_all();
+	assert_string_equal(shown_name(THIRD), "uvicorn");
+	assert_ptr_equal(shown(THIRD), shown(FIRST));
+	assert_string_equal(shown_name(orphan), "python3.11 -c");
+}
+
 /* The runtime writes the container's name down a moment after its first exec; it is looked for for three seconds. */
 static void test_container_comes_late(void **state)
 {
@@ -327,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pid_and_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_workers_before_the_run, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_comes_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_group_is_asked_for_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
