@@ -110,6 +110,19 @@ def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     rows_of_epochs(folder)
 
 
+def test_the_service_of_a_process_that_ends_within_an_epoch(tmp_path, monkeypatch):
+    folder = tmp_path / "epochs"
+    with agent(folder, "--epoch", "1h", "-F", 199, stdout=subprocess.DEVNULL) as process:
+        harness.wait_for(folder.exists)
+        for name in ("brief-one", "brief-two"):
+            monkeypatch.setenv("OTEL_SERVICE_NAME", name)
+            with harness.target(harness.default_python(), "shares.py") as target:
+                until = cpu_s(target.pid) + 0.5
+                harness.wait_for(lambda pid=target.pid, end_s=until: cpu_s(pid) > end_s)
+        end(process)
+    assert all(values(as_json(folder, "--service", name)) > 20 for name in ("brief-one", "brief-two"))
+
+
 def give_title(pid, is_long):
     """Overwrites its arguments and its environment as setproctitle does, and so gunicorn and Celery."""
     with open("/proc/%d/stat" % pid, "rb") as stat:

@@ -249,6 +249,11 @@ void processes_label_again(const struct processes *p, struct processes_record *p
 struct processes_places *processes_places_new(void);
 /* Accepts NULL. */
 void processes_places_free(struct processes_places *places);
+/*
+ * Asks what the process says of its service, and what it runs, once, if the options ask for services: it may have ended
+ * before its service is needed. One that ends within moments is not asked, as that would cost as much as all else.
+ */
+void processes_ask_service(const struct processes *p, struct processes_record *process);
 /* Sets the service, if the options ask for it and it is not known yet. */
 void processes_label_service(const struct processes *p, struct processes_record *process);
 /* Copies the parent's names to a process made by fork. */

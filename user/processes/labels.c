@@ -279,31 +279,51 @@ void processes_label_copy(struct processes_record *process, const struct process
 	set_text(process, &process->program, parent->program);
 	set_text(process, &process->container, parent->container);
 	set_text(process, &process->service, parent->service);
+	process->own = parent->own ? malloc(sizeof(*process->own)) : NULL;
+	if (process->own)
+		*process->own = *parent->own;
 	set_text(process, &process->attributes, parent->attributes);
 	set_text(process, &process->version, parent->version);
 	process->place = parent->place;
 }
 
+void processes_ask_service(const struct processes *p, struct processes_record *process)
+{
+	char cmdline[PROCESSES_CMDLINE_MAX], program[sizeof(process->comm) + PROCESSES_CMDLINE_MAX];
+
+	if (!p->options.services || process->ended || (process->own && !process->service_unread))
+		return;
+	process->own = process->own ?: malloc(sizeof(*process->own));
+	if (!process->own) {
+		process->nameless = true;
+		return;
+	}
+	process->service_unread = helper_has_no_answer(discovery_ask_service(process->pid, process->own));
+	if (process->program)
+		return;
+	discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
+	name_program(process, cmdline, program, sizeof(program));
+	set_text(process, &process->program, program);
+}
+
 /* Sets the service, once: by the rules, else as the process itself, its container, its unit or its program tell. */
 static void set_service(const struct processes *p, struct processes_record *process, const char *container)
 {
-	char cmdline[PROCESSES_CMDLINE_MAX] = "", program[sizeof(process->comm) + PROCESSES_CMDLINE_MAX];
-	struct discovery_service_facts facts = {.program = program};
-	struct discovery_service_own own = {0};
+	static const struct discovery_service_own nothing;
+	struct discovery_service_facts facts;
 
 	if (process->service || !p->options.services)
 		return;
-	if (!process->ended) {
-		process->service_unread = helper_has_no_answer(discovery_ask_service(process->pid, &own));
-		discovery_ask_cmdline(process->pid, cmdline, sizeof(cmdline));
-	}
-	name_program(process, cmdline, program, sizeof(program));
-	facts.own = &own;
-	facts.container = container && strcmp(container, UNKNOWN) != 0 ? container : NULL;
+	processes_ask_service(p, process);
+	facts = (struct discovery_service_facts){
+		.own = process->own ?: &nothing,
+		.container = container && strcmp(container, UNKNOWN) != 0 ? container : NULL,
+		.program = process->program ?: process->comm,
+	};
 	set_text(process, &process->service, discovery_find_service(p->options.services, &facts));
 	/* What it says itself counts more than what its image is called. */
-	if (*own.version)
-		set_text(process, &process->version, own.version);
+	if (*facts.own->version)
+		set_text(process, &process->version, facts.own->version);
 }
 
 void processes_label_service(const struct processes *p, struct processes_record *process)

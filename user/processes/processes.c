@@ -17,6 +17,8 @@
 /* Interval between look-ups of a container's name, and the age of a process at which they stop. */
 #define LABEL_EVERY_S 0.2
 #define LABEL_UNTIL_S 3.0
+/* Longest time in which it asks processes for their services: stacks wait in their buffer meanwhile. */
+#define ASK_BUDGET_S 0.02
 
 /* Adds what the record counts for its process; called when the record is freed, and for records that remain. */
 static void add_to_counts(const struct processes *p, struct processes_counts *counts,
@@ -220,9 +222,12 @@ void processes_get_fds(const struct processes *p, int fds[PROCESSES_FDS])
 
 void processes_label_young(struct processes *p, double now)
 {
+	double ask_until;
+
 	if (now < p->next_label)
 		return;
 	p->next_label = now + LABEL_EVERY_S;
+	ask_until = clock_s(CLOCK_MONOTONIC) + ASK_BUDGET_S;
 	for (uint32_t i = 0; i < p->records.count; i++) {
 		struct processes_record *process = processes_record_at(p, i);
 
@@ -230,6 +235,8 @@ void processes_label_young(struct processes *p, double now)
 			continue;
 		processes_label_again(p, process);
 		processes_choose_again(p, process);
+		if (process->state == PROCESSES_PYTHON && clock_s(CLOCK_MONOTONIC) < ask_until)
+			processes_ask_service(p, process);
 	}
 }
 

@@ -32,19 +32,20 @@ struct processes_record {
 	uint64_t start;       /* clock ticks since boot */
 	enum processes_state state;
 	char comm[16];
-	double named_at;            /* CLOCK_MONOTONIC seconds: when comm was read for the profile; 0: not yet */
-	char *cmdline, *container;  /* NULL unless the options ask for it */
-	uint32_t place;             /* number of the container's name and runtime, see labels.c; 0: not known */
-	char *program;              /* its name with --merge; NULL likewise */
-	char *service;              /* NULL: not asked for yet */
-	char *attributes, *version; /* as in profile/attributes.h, but for the version; NULL: none */
-	uint32_t above;             /* 1 + the number in parents.c of who started it; 0: not known */
-	bool nameless;              /* pybpf had no memory for its names */
-	bool is_placed;             /* there is no more to know of its container */
-	bool command_unread;        /* its arguments could not be read (yet) */
-	bool service_unread;        /* likewise what its environment says of its service */
-	bool unchosen;              /* unwanted, as its service is not chosen, as far as it is known */
-	bool unanswered;            /* the last question what it runs has no answer: it may be a Python or not */
+	double named_at;                   /* CLOCK_MONOTONIC seconds: when comm was read for the profile; 0: not yet */
+	char *cmdline, *container;         /* NULL unless the options ask for it */
+	uint32_t place;                    /* number of the container's name and runtime, see labels.c; 0: not known */
+	char *program;                     /* its name with --merge and for its service; NULL likewise */
+	char *service;                     /* NULL: not needed yet */
+	struct discovery_service_own *own; /* what it says of its service; NULL: not asked for yet */
+	char *attributes, *version;        /* as in profile/attributes.h, but for the version; NULL: none */
+	uint32_t above;                    /* 1 + the number in parents.c of who started it; 0: not known */
+	bool nameless;                     /* pybpf had no memory for its names */
+	bool is_placed;                    /* there is no more to know of its container */
+	bool command_unread;               /* its arguments could not be read (yet) */
+	bool service_unread;               /* likewise what its environment says of its service */
+	bool unchosen;                     /* unwanted, as its service is not chosen, as far as it is known */
+	bool unanswered;                   /* the last question what it runs has no answer: it may be a Python or not */
 	double pending_since;       /* CLOCK_MONOTONIC seconds: when that answer was first waited for; 0: it is not */
 	struct pybpf_file_key file; /* the program's file */
 	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */

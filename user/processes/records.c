@@ -23,6 +23,7 @@ static void free_record(struct processes_record *process)
 	free(process->cmdline);
 	free(process->container);
 	free(process->service);
+	free(process->own);
 	free(process->attributes);
 	free(process->version);
 	free(process->program);

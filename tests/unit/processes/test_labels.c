@@ -232,6 +232,33 @@ static void test_services(void **state)
 	discovery_service_free_rules(&rules);
 }
 
+/* An epoch lasts a minute: who has run for a second of it has its service, too, and so has its copy. */
+static void test_services_of_what_has_ended(void **state)
+{
+	struct discovery_service_rules rules = {0};
+	struct processes_record *first, *second;
+
+	(void)state;
+	machine.options.services = &rules;
+	follow_all();
+	start_unseen(FIRST, &shell);
+	process_of(FIRST)->otel = "checkout";
+	process_of(FIRST)->cmdline = "python3.11 app.py";
+	exec_program(FIRST, &static_python);
+	run_for(1);
+	fork_process(FIRST, SECOND);
+	run_for(0.01);
+	first = record_of(FIRST);
+	second = record_of(SECOND);
+	end_process(SECOND);
+	end_process(FIRST);
+	run_for(0.1);
+	assert_true(first->ended && second->ended);
+	assert_string_equal(shown_service(FIRST), "checkout");
+	assert_string_equal(shown_service(SECOND), "checkout");
+	assert_int_equal(machine.service_questions, 1);
+}
+
 static const char *shown_version(pid_t pid)
 {
 	static char value[PROFILE_ATTRIBUTE_MAX];
@@ -360,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_group_is_asked_for_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_container_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_services, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_services_of_what_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command_line_without_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_labels_are_handed_on, setup, teardown),
