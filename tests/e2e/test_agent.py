@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,29 @@ def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
     assert run.code == 0 and run.out, run
     rows_of_epochs(folder)
+
+
+def holds_back_hangups(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8", errors="replace") as status:
+        return 1 << (signal.SIGHUP - 1) & int(re.search(r"SigBlk:\s*(\w+)", status.read()).group(1), 16)
+
+
+def test_hangups_while_it_starts(tmp_path):
+    """The file is read again when it samples; what it asks of the process meanwhile has its answer."""
+    folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
+    path.write_text("epoch: 1h\n")
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with agent(folder, "-p", target.pid, "-F", 199, "--config", path) as process:
+            harness.wait_for(lambda: holds_back_hangups(process.pid), step=0.0002)
+            for _ in range(200):
+                process.send_signal(signal.SIGHUP)
+                time.sleep(0.002)
+            until = cpu_s(target.pid) + 0.2
+            harness.wait_for(folder.exists)
+            harness.wait_for(lambda: cpu_s(target.pid) > until)
+            said = end(process).splitlines()
+    assert said and all("was read again" in line for line in said), said
+    assert values(as_json(folder)) > 0
 
 
 def test_the_service_of_a_process_that_ends_within_an_epoch(tmp_path, monkeypatch):

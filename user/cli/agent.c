@@ -165,6 +165,7 @@ int cli_agent(int argc, char **argv)
 	set_session(&o);
 	o.agent.on_hangup = on_hangup;
 	o.agent.on_hangup_arg = &running;
+	helper_go_on_at_hangup();
 	cli_set_verbosity(o.verbose);
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */

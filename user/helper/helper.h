@@ -92,8 +92,10 @@ void helper_discard(struct helper_subject subject);
 /* Returns whether the process that makes helpers has ended: soon nothing will be answered any more. */
 bool helper_is_gone(void);
 
-/* Returns whether a signal that ends a run is pending. */
+/* Returns whether a signal that ends a run is pending: SIGINT, SIGTERM, SIGQUIT, SIGHUP. */
 bool helper_is_interrupted(void);
+/* From now on SIGHUP does not end a run. */
+void helper_go_on_at_hangup(void);
 
 /* Seconds that questions about the user's processes took lately: the user with the least comes first. */
 double helper_user_cost_s(uid_t uid);
