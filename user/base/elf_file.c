@@ -28,13 +28,11 @@
 #error "pybpf knows x86-64 and arm64"
 #endif
 
-static ssize_t read_memory(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
+static ssize_t read_memory(void *arg, uint64_t offset, void *buf, size_t size)
 {
-	uint64_t left = offset < elf->size ? elf->size - offset : 0;
+	const char *bytes = arg;
 
-	if (size > left)
-		size = left;
-	memcpy(buf, elf->bytes + offset, size);
+	memcpy(buf, bytes + offset, size);
 	return (ssize_t)size;
 }
 
@@ -42,9 +40,11 @@ ssize_t elf_read_at(const struct elf_file *elf, uint64_t offset, void *buf, size
 {
 	if (offset > INT64_MAX - size)
 		return 0;
-	if (elf->bytes)
-		return read_memory(elf, offset, buf, size);
-	return io_read_at(elf->fd, buf, size, offset);
+	if (!elf->read)
+		return io_read_at(elf->fd, buf, size, offset);
+	if (offset >= elf->size)
+		return 0;
+	return elf->read(elf->arg, offset, buf, size < elf->size - offset ? size : elf->size - offset);
 }
 
 int elf_read_exactly(const struct elf_file *elf, uint64_t offset, void *buf, size_t size)
@@ -211,13 +211,19 @@ int elf_file_open(int fd, struct elf_file **out)
 
 int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out)
 {
+	return elf_file_open_by(read_memory, (void *)(uintptr_t)bytes, size, out);
+}
+
+int elf_file_open_by(elf_file_reader *read, void *arg, uint64_t size, struct elf_file **out)
+{
 	struct elf_file *elf = calloc(1, sizeof(*elf));
 
 	*out = NULL;
 	if (!elf)
 		return -ENOMEM;
 	elf->fd = -1;
-	elf->bytes = bytes;
+	elf->read = read;
+	elf->arg = arg;
 	elf->size = size;
 	return open_file(elf, out);
 }

@@ -29,6 +29,13 @@ struct elf_section {
 int elf_file_open(int fd, struct elf_file **out);
 /* As elf_file_open(), of a file that is in memory, which outlives *out. */
 int elf_file_open_memory(const void *bytes, size_t size, struct elf_file **out);
+/*
+ * Copies size bytes of a file from an offset on, both of which are in the file. Returns the bytes copied, or negative
+ * errno.
+ */
+typedef ssize_t elf_file_reader(void *arg, uint64_t offset, void *buf, size_t size);
+/* As elf_file_open(), of a file of size bytes that a function reads, as long as *out lives. */
+int elf_file_open_by(elf_file_reader *read, void *arg, uint64_t size, struct elf_file **out);
 void elf_file_free(struct elf_file *elf);
 
 /*
@@ -42,8 +49,8 @@ int elf_file_symbol(struct elf_file *elf, const char *name, struct elf_symbol *o
 /* Looks in .dynsym alone, by its hash table if it has one. Returns 0, or -ENOENT. */
 int elf_file_dynamic_symbol(struct elf_file *elf, const char *name, struct elf_symbol *out);
 /*
- * Calls visit for each defined function in .dynsym and .symtab; its name is valid during the call. Returns 0, or a
- * negative errno.
+ * Calls visit for each defined function in .dynsym and .symtab; its name is valid during the call. In an object file
+ * (ET_REL), the address of a symbol counts from that of its section. Returns 0, or a negative errno.
  */
 int elf_file_functions(struct elf_file *elf,
 		       void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg);
@@ -59,6 +66,8 @@ int elf_file_section(struct elf_file *elf, const char *name, struct elf_section 
  */
 ssize_t elf_file_read_section(struct elf_file *elf, const struct elf_section *section, uint64_t offset, void *buf,
 			      size_t size);
+/* Copies the first max sections of code that have an address to out; returns how many. */
+size_t elf_file_code_sections(struct elf_file *elf, struct elf_section *out, size_t max);
 /* Copies the build-id (NT_GNU_BUILD_ID) if it has at most max bytes. Returns its size, or 0 without one. */
 size_t elf_file_build_id(struct elf_file *elf, uint8_t *id, size_t max);
 /* An executable PT_LOAD, for comparison with a process's executable mappings of the file. */

@@ -23,16 +23,24 @@ int elf_file_code_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
 	return -ENOENT;
 }
 
+static uint64_t address_of(const struct elf_file *elf, const Elf64_Sym *symbol)
+{
+	if (elf->header.e_type != ET_REL || symbol->st_shndx >= elf->section_count)
+		return symbol->st_value;
+	return elf->sections[symbol->st_shndx].sh_addr + symbol->st_value;
+}
+
 /* Visits a chunk of symbols. strings: size bytes and a NUL. */
-static void visit_symbols(const char *chunk, size_t count, const char *strings, uint64_t size,
-			  void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg), void *arg)
+static void visit_symbols(const struct elf_file *elf, const char *chunk, size_t count, const char *strings,
+			  uint64_t size, void (*visit)(const char *name, const struct elf_symbol *symbol, void *arg),
+			  void *arg)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct elf_symbol found;
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, chunk + i * sizeof(symbol), sizeof(symbol));
-		found = (struct elf_symbol){symbol.st_value, symbol.st_size, ELF64_ST_TYPE(symbol.st_info)};
+		found = (struct elf_symbol){address_of(elf, &symbol), symbol.st_size, ELF64_ST_TYPE(symbol.st_info)};
 		if (symbol.st_shndx != SHN_UNDEF && (found.type == STT_FUNC || found.type == STT_GNU_IFUNC) &&
 		    symbol.st_name < size && strings[symbol.st_name])
 			visit(strings + symbol.st_name, &found, arg);
@@ -54,7 +62,7 @@ static int visit_table(const struct elf_file *elf, const Elf64_Shdr *symbols, co
 
 		if (!count)
 			break;
-		visit_symbols(chunk, count, strings, names_size, visit, arg);
+		visit_symbols(elf, chunk, count, strings, names_size, visit, arg);
 		at += count * sizeof(Elf64_Sym);
 	}
 	free(strings);

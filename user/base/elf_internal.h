@@ -28,8 +28,9 @@ struct elf_dynamic {
 };
 
 struct elf_file {
-	int fd;            /* -1: it is in memory */
-	const char *bytes; /* of such a file */
+	int fd;                /* -1: it is read by a function */
+	elf_file_reader *read; /* that function */
+	void *arg;             /* its argument */
 	uint64_t size;
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
@@ -43,7 +44,7 @@ struct elf_file {
 	char soname[256];
 };
 
-/* Reads at most size bytes with pread. Returns bytes read, 0 at or after the file's end, or negative errno. */
+/* Reads at most size bytes. Returns bytes read, 0 at or after the file's end, or negative errno. */
 ssize_t elf_read_at(const struct elf_file *elf, uint64_t offset, void *buf, size_t size);
 /* Reads exactly size bytes: 0, or -ENOENT when the file ends before. */
 int elf_read_exactly(const struct elf_file *elf, uint64_t offset, void *buf, size_t size);

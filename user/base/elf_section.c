@@ -78,6 +78,21 @@ bool elf_file_has_symtab(struct elf_file *elf)
 	return elf_section_of_type(elf, SHT_SYMTAB) != NULL;
 }
 
+size_t elf_file_code_sections(struct elf_file *elf, struct elf_section *out, size_t max)
+{
+	size_t count = 0;
+
+	elf_read_sections(elf);
+	for (size_t i = 0; i < elf->section_count && count < max; i++) {
+		const Elf64_Shdr *sh = &elf->sections[i];
+
+		if (sh->sh_flags & SHF_ALLOC && sh->sh_flags & SHF_EXECINSTR && sh->sh_addr)
+			out[count++] =
+				(struct elf_section){.addr = sh->sh_addr, .offset = sh->sh_offset, .size = sh->sh_size};
+	}
+	return count;
+}
+
 ssize_t elf_file_read_section(struct elf_file *elf, const struct elf_section *section, uint64_t offset, void *buf,
 			      size_t size)
 {
