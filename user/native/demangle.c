@@ -221,18 +221,53 @@ static bool shorten_string(struct shortening *s)
 	return false;
 }
 
+/* Returns the bytes of an ABI tag, [abi:cxx11], which is in no source's name, or 0. */
+static size_t tag_length(const char *at)
+{
+	static const char begin[] = "[abi:";
+	size_t length = strlen(begin);
+
+	if (strncmp(at, begin, length) != 0)
+		return 0;
+	length += strcspn(at + length, "[]");
+	return at[length] == ']' ? length + 1 : 0;
+}
+
+/*
+ * numba writes the brackets of Python's <locals> and <lambda> in hexadecimal digits. Returns whether there was such a
+ * word.
+ */
+static bool restore_brackets(struct shortening *s)
+{
+	static const char *const words[][2] = {{"_3clocals_3e", "<locals>"}, {"_3clambda_3e", "<lambda>"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t length = strlen(words[i][0]);
+
+		if (strncmp(s->from, words[i][0], length) != 0)
+			continue;
+		s->to = stpcpy(s->to, words[i][1]);
+		s->from += length;
+		return true;
+	}
+	return false;
+}
+
 static void shorten(struct text *text)
 {
 	struct shortening s = {.from = text->bytes, .begin = text->bytes, .to = text->bytes};
 
 	while (*s.from) {
-		size_t length = operator_length(&s);
+		size_t length = operator_length(&s), tag = tag_length(s.from);
 
+		s.from += tag;
+		if (tag)
+			continue;
 		if (length) {
 			memmove(s.to, s.from, length);
 			s.to += length;
 			s.from += length;
-		} else if (!shorten_string(&s)) {
+		} else if (!shorten_string(&s) && !restore_brackets(&s)) {
 			shorten_sign(&s);
 		}
 	}
@@ -266,18 +301,28 @@ static void cut_clone(char *name)
 	}
 }
 
+/* Returns the bytes that numba puts before the name of a function for callers in C, or 0. */
+static size_t callback_length(const char *name)
+{
+	static const char begin[] = "cfunc.";
+
+	return strncmp(name, begin, strlen(begin)) || name[strlen(begin)] != '_' ? 0 : strlen(begin);
+}
+
 bool native_demangle(const char *symbol, char *out, size_t size)
 {
 	static struct text text;
+	size_t begin = callback_length(symbol);
 	char name[NATIVE_SYMBOL_MAX], *version;
 	bool is_whole = (size_t)snprintf(name, sizeof(name), "%s", symbol) < sizeof(name);
 
 	version = *name ? strchr(name + 1, '@') : NULL;
 	if (version)
 		*version = '\0';
-	if ((is_whole || version) && demangle(name, &text)) {
+	if (begin + sizeof("...") < size && (is_whole || version) && demangle(name + begin, &text)) {
 		shorten(&text);
-		copy(text.bytes, out, size);
+		memcpy(out, name, begin);
+		copy(text.bytes, out + begin, size - begin);
 		return true;
 	}
 	cut_clone(name);

@@ -17,7 +17,8 @@
 
 /*
  * Writes the name that a function has in its source to out, NUL-terminated: C++ (Itanium ABI) and Rust (both schemes)
- * are demangled, without parameters and with long lists of template arguments left out as <...>; a version, and what
+ * are demangled, without parameters and ABI tags, and with long lists of template arguments left out as <...>; a
+ * version, and what
  * compilers put behind the name of a part of a function (.cold, .constprop.1), are cut off. What does not fit ends with
  * "...". Returns whether the name was demangled; other names stay as they are. To be called in a helper process
  * (helper.h): symbols are not trusted.

@@ -38,6 +38,7 @@ static void test_names_of_c(void **state)
 		{"f.constprop.1.isra.0", "f"},
 		{"f.lto_priv.7", "f"},
 		{"plain", "plain"},
+		{"cfunc._plain", "cfunc._plain"},
 		{".cold", ".cold"},
 		{"version.script.name", "version.script.name"},
 		{"memcpy@@GLIBC_2.14", "memcpy"},
@@ -55,9 +56,26 @@ static void test_names_of_c(void **state)
 	check_all(pairs, COUNT(pairs), false);
 }
 
+static void test_names_of_numba(void **state)
+{
+	static const struct pair pairs[] = {
+		{"_ZN8__main__6add_upB2v1B38c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3dE5ArrayIdLi1E1C7mutable7alignedEx",
+		 "__main__::add_up"},
+		{"_ZN7cpython8__main__4make12_3clocals_3e12_3clambda_3eB2v3Ex",
+		 "cpython::__main__::make::<locals>::<lambda>"},
+		{"_ZN8__main__9_3clocalsB2v1Ex", "__main__::_3clocals"},
+		{"cfunc._ZN8__main__6squareB2v1Ex", "cfunc.__main__::square"},
+	};
+
+	(void)state;
+	check_all(pairs, COUNT(pairs), true);
+}
+
 static void test_names_of_cpp(void **state)
 {
 	static const struct pair pairs[] = {
+		{"_ZNSt8ios_base7failureB5cxx11C1EPKcRKSt10error_code", "std::ios_base::failure::failure"},
+		{"_ZN3fooB1a3barB1bIiEEvv", "foo::bar<int>"},
 		{"_ZN3app4Data3addERKSsi", "app::Data::add"},
 		{"_ZNSt6thread4joinEv@@GLIBCXX_3.4.11", "std::thread::join"},
 		{"_ZN3app12_GLOBAL__N_16hiddenEi.cold", "app::(anonymous namespace)::hidden"},
@@ -233,10 +251,10 @@ static void test_brackets_without_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_of_c),         cmocka_unit_test(test_names_of_cpp),
-		cmocka_unit_test(test_long_lists_are_cut), cmocka_unit_test(test_names_of_rust),
-		cmocka_unit_test(test_what_does_not_fit),  cmocka_unit_test(test_brackets_without_end),
-		cmocka_unit_test(test_names_that_grow),
+		cmocka_unit_test(test_names_of_c),           cmocka_unit_test(test_names_of_cpp),
+		cmocka_unit_test(test_names_of_numba),       cmocka_unit_test(test_long_lists_are_cut),
+		cmocka_unit_test(test_names_of_rust),        cmocka_unit_test(test_what_does_not_fit),
+		cmocka_unit_test(test_brackets_without_end), cmocka_unit_test(test_names_that_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
