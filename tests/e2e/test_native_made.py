@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--native: code that is in no file, as JITs make it: followed by what its instructions do, and named by perf maps."""
+"""--native: code that is in no file, as JITs make it: followed by what its instructions do, named by perf maps and GDB's JIT interface."""
 
 import collections
 import contextlib
@@ -71,8 +71,9 @@ def check(found, made, spin, is_stale=False):
     assert is_stale or lost < found.total() / 2, found
 
 
-def test_frames_and_names():
-    with making("named") as (target, _):
+@pytest.mark.parametrize("how", ["named", "registered"])
+def test_frames_and_names(how):
+    with making(how) as (target, _):
         found = chains(harness.record_busy(target.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE))
     check(found, MADE, ("made_spin",))
 
@@ -163,17 +164,28 @@ def add_up(values, turns):
             total += values[i] * 1.5 - total * 0.25
         total += numpy.sort(values * 2.0)[turn]
     return total
+def make():
+    @numba.njit
+    def inner(count):
+        total = 0
+        for i in range(count): total = (total * 31 + i) ^ (total >> 3)
+        return total
+    return inner
 values = numpy.random.rand(20000)
-def work(): add_up(values, 20)
+inner = make()
+def work():
+    add_up(values, 20)
+    inner(3000000)
 work()
 print("{}", flush=True)
 end = time.time() + 300
 while time.time() < end: work()
 """
+COMPILED_NAMES = ("__main__::add_up", "__main__::make::<locals>::inner")
 
 
 def test_numba():
-    """What LLVM compiled has no frame pointers, and its callers are found."""
+    """What LLVM compiled has no frame pointers, and its callers are found; its functions are registered with debuggers."""
     try:
         python = peers.virtual_environment("numba", (NUMBA,)) / "python"
     except peers.Missing as why:
@@ -181,15 +193,15 @@ def test_numba():
     with harness.started([python, "-c", COMPILED], stdout=subprocess.PIPE, bufsize=0) as process:
         harness.read_ready_line(process)
         harness.record(process.pid, "--native", seconds=1, rate=RATE)
-        run = harness.record_busy(process.pid, "--native", fewest=100, seconds=15, rate=RATE)
-    called = whole = 0
+        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=15, rate=RATE)
+    called, whole = collections.Counter(), 0
     for stack, count in run.stacks():
         names = [frame.name or frame.text for frame in stack]
-        if UNKNOWN not in names:
-            continue
-        called += count
-        if INCOMPLETE in names:
+        compiled = [name for name in names if name in (*COMPILED_NAMES, UNKNOWN)]
+        called.update({name: count for name in compiled})
+        if not compiled or INCOMPLETE in names:
             continue
         whole += count
         assert names[:2] == ["<module>", "work"] and "Dispatcher_call" in names, harness.show(stack)
-    assert whole > 0.5 * called > 20, run.stats["native"]
+    assert whole > 0.5 * called.total() > 20, run.stats["native"]
+    assert min(called[name] for name in COMPILED_NAMES) > 9 * called[UNKNOWN], called

@@ -15,6 +15,14 @@
 
 typedef void callback(void);
 
+/* The list that debuggers look for ("JIT Compilation Interface" in GDB's manual); made_code.py fills it in. */
+struct jit_descriptor {
+	unsigned version, action;
+	void *relevant, *first;
+};
+extern struct jit_descriptor nc_jit_descriptor __asm__("__jit_debug_descriptor");
+struct jit_descriptor nc_jit_descriptor = {.version = 1};
+
 void nc_burn(int ms);
 void nc_inner(int ms);
 void nc_middle(int ms);

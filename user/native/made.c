@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/remote.h"
+#include "native/jit_files.h"
+#include "native/jit_images.h"
 #include "native/mapped.h"
 #include "native/perf_map.h"
 
@@ -88,6 +90,25 @@ static void read_perf_map(int fd, struct native_named *named, size_t count)
 	fclose(in);
 }
 
+static bool all_have_names(const struct native_named *named, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!named[i].size)
+			return false;
+	}
+	return true;
+}
+
+/* Names what the process has registered with debuggers. */
+static void read_registered(pid_t pid, struct native_named *named, size_t count)
+{
+	uint64_t lists[NATIVE_JIT_LISTS_MAX];
+	size_t nr = native_jit_find_lists(pid, lists);
+
+	for (size_t i = 0; i < nr; i++)
+		native_jit_find(pid, lists[i], named, count);
+}
+
 /*
  * What a trampoline calls, and how it ends (Python/asm_trampoline.S, 3.12 to 3.15). The last byte of the call is at the
  * address of a caller.
@@ -110,6 +131,9 @@ void native_find_made_names(pid_t pid, struct native_named *named, size_t count)
 	fd = open_perf_map(pid);
 	if (fd >= 0)
 		read_perf_map(fd, named, count);
+	/* Files are searched for the list, which takes some time. */
+	if (!all_have_names(named, count))
+		read_registered(pid, named, count);
 	for (size_t i = 0; i < count; i++) {
 		if (named[i].size || !is_trampoline(pid, named[i].address))
 			continue;

@@ -31,7 +31,8 @@ void native_made_about(const struct native_mapped *mapped, struct native_file *o
 
 /*
  * Finds the names of addresses, which are in order: by the process's perf map (perf_map.h) if it is the process's
- * user's own, and by the instructions of CPython's trampolines. To be called in a helper.
+ * user's own, by what it has registered with debuggers (jit_images.h), and by the instructions of CPython's
+ * trampolines. To be called in a helper.
  */
 void native_find_made_names(pid_t pid, struct native_named *named, size_t count);
 
