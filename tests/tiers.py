@@ -100,6 +100,7 @@ THOROUGH = {
     "test_native_agrees::test_threads_that_have_slept_since_before_the_run": ["*2.7*", "*3.10*", "*3.14", "*3.15*", "built*t"],
     "test_native_made::test_cpythons_own_jit": ["*3.15*"],
     "test_native_made::test_code_that_changes_in_its_place": None,
+    "test_native_made::test_code_that_is_replaced": None,
     "test_native_made::test_names_are_the_users_own": ["another user's"],
     "test_native_made::test_numba": None,
     "test_native_made::test_trampolines_for_perf": ["*3.12*"],

@@ -102,6 +102,18 @@ def test_code_that_changes_in_its_place():
     check(chains(run), MADE, ("made_spin",), is_stale=True)
 
 
+def test_code_that_is_replaced():
+    """Another function is in the place of one that was unloaded: it has its own name, after a moment."""
+    with making("replaced") as (target, _):
+        run = harness.record_busy(target.pid, "--native", fewest=2 * ENOUGH, seconds=12, rate=RATE)
+    found = collections.Counter()
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        found.update({(caller, name): count for caller in names for name in names if caller in ("first", "second") and name.startswith("made ")})
+    for caller, other in ("first", "second"), ("second", "first"):
+        assert found[caller, "made " + caller] > found[caller, "made " + other], found
+
+
 TRAMPOLINES = """
 import sys, time
 def leaf(): sum(range(3000))

@@ -19,7 +19,7 @@ MS = 5
 OUTER, FRAMED, FRAMELESS, SPIN = 0, 0x40, 0x80, 0xC0
 SIZE = 0x40
 CHANGES_S = 0.7  # so long each frame stays
-REPLACED_S = 1.5  # likewise each function in the place of another one
+REPLACED_S = 3  # likewise each function in the place of another one
 
 library = ctypes.CDLL(sys.argv[1])
 memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,

@@ -250,6 +250,33 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
 	turn_to(t, one, t->options.lines && (t->options.all || !one->is_plumbing) ? NAMING_WANTS_LINES : NAMING_DONE);
 }
 
+uint32_t native_frames_named(const struct native_frames *t, uint32_t file, uint32_t skip, uint32_t *pcs, uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < t->instructions.count && count < max; i++) {
+		const struct instruction *one = intern_item(&t->instructions, i);
+
+		if (PYBPF_NATIVE_FRAME_FILE(one->frame) != file || !one->name)
+			continue;
+		if (skip)
+			skip--;
+		else
+			pcs[count++] = PYBPF_NATIVE_FRAME_PC(one->frame);
+	}
+	qsort(pcs, count, sizeof(*pcs), compare_pcs);
+	return count;
+}
+
+bool native_frames_has_name(const struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name)
+{
+	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);
+	uint32_t i = intern_find(&t->instructions, &frame);
+	const struct instruction *one = i == INTERN_NONE ? NULL : intern_item(&t->instructions, i);
+
+	return one && one->name && one->start == name->start && !strcmp(one->name, name->text);
+}
+
 void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row)
 {
 	uint64_t frame = PYBPF_NATIVE_FRAME((uint64_t)file, pc);

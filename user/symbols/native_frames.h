@@ -43,6 +43,13 @@ void native_frames_describe_file(struct native_frames *t, uint32_t file, const s
 uint32_t native_frames_wanted(const struct native_frames *t, uint32_t *file, uint32_t *pcs, uint32_t max);
 /* Gives a name to an instruction; NULL, or an empty one, for one that has none. */
 void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name);
+/*
+ * Fills pcs with at most max instructions of a file that have names, in order, of which the first `skip` that were met
+ * are left out. Returns their number.
+ */
+uint32_t native_frames_named(const struct native_frames *t, uint32_t file, uint32_t skip, uint32_t *pcs, uint32_t max);
+/* Returns whether an instruction has this name, of a function that begins at the same address. */
+bool native_frames_has_name(const struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name);
 /* Makes instructions without a name one with that at another pc, the first one of their row. */
 void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row);
 

@@ -38,19 +38,23 @@ void native_files_free(struct native_files *f)
 	intern_free(&f->known);
 }
 
+static void show_made(const struct native_files *f, const struct native_known_file *file)
+{
+	struct native_file shown = file->about;
+
+	/* A profile has no mapping of it. */
+	shown.nr_segments = 0;
+	native_frames_describe_file(f->frames, file->number, &shown);
+}
+
 /* Code in no file has no rows but those of single instructions. */
 static void describe_made(struct native_files *f, struct native_known_file *file)
 {
-	struct native_file shown;
-
 	f->made++;
 	native_made_about(&file->source.mapped, &file->about);
 	file->is_known = true;
 	file->state = NATIVE_FILE_NONE;
-	shown = file->about;
-	/* A profile has no mapping of it. */
-	shown.nr_segments = 0;
-	native_frames_describe_file(f->frames, file->number, &shown);
+	show_made(f, file);
 }
 
 uint32_t native_files_find(struct native_files *f, const struct native_source *source)
@@ -390,6 +394,20 @@ void native_files_forget_made(struct native_files *f, uint64_t life, double now)
 		hide_table(f, file);
 		file->state = NATIVE_FILE_NONE;
 	}
+}
+
+int native_files_renumber_made(struct native_files *f, uint32_t index)
+{
+	struct native_known_file *file = native_files_at(f, index);
+	uint32_t number = native_frames_add_file(f->frames, file->source.mapped.path);
+
+	if (!number)
+		return -ENOMEM;
+	file->number = number;
+	file->nr_numbers++;
+	file->has_names = false;
+	show_made(f, file);
+	return 0;
 }
 
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid)

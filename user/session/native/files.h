@@ -44,6 +44,12 @@ struct native_known_file {
 	uint64_t rows_done;
 	unsigned tries;
 	double try_at; /* CLOCK_MONOTONIC seconds: not before this */
+	/* The names of code in no file are looked at again (made_names.c). */
+	bool has_names;
+	double check_at; /* CLOCK_MONOTONIC seconds: not before this */
+	double check_pause_s;
+	uint32_t nr_checked; /* names, since the first one was */
+	uint32_t nr_numbers; /* that it had before this one */
 };
 
 /* Most processes' windows of code in no file (native/made.h) that a run knows. Those of others are not followed. */
@@ -88,6 +94,11 @@ int native_files_pass_stops(struct native_files *f, uint32_t index, double now, 
 
 /* The process with code in no file has ended, of which it is nothing any more. now: CLOCK_MONOTONIC seconds. */
 void native_files_forget_made(struct native_files *f, uint64_t life, double now);
+/*
+ * Other code is where code in no file has been: samples from now on are of a file with another number. Returns 0 or
+ * -ENOMEM.
+ */
+int native_files_renumber_made(struct native_files *f, uint32_t index);
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);
 

@@ -48,6 +48,7 @@ enum job {
 	JOB_STOPS,
 	JOB_NAMES,
 	JOB_LINES,
+	JOB_CHECK,
 };
 
 union answer {
@@ -72,7 +73,8 @@ struct session_native_state {
 	uint32_t pcs[NATIVE_NAMES_MAX], nr_pcs;
 	struct native_source names_source;
 	uint64_t names_base;
-	bool names_only; /* the run has ended: mappings and tables are of no use any more */
+	double helpers_cpu_s; /* when the look at names began */
+	bool names_only;      /* the run has ended: mappings and tables are of no use any more */
 	union answer *answer;
 	struct native_walker *walker; /* NULL: no thread was followed yet */
 	uint64_t walker_writes;       /* pages.writes then */
@@ -86,6 +88,23 @@ static inline struct mapper *native_mapper_of(const struct session_native_state 
 
 	return i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
 }
+
+/* Processes that map the file learn of its table, or of its number. */
+void native_note_users(struct session_native_state *n, uint32_t file);
+
+/* The names in the answer were given to code of the job's file. now: CLOCK_MONOTONIC seconds. */
+void native_note_made_names(struct session_native_state *n, double now);
+/*
+ * Chooses code in no file whose names are to be looked at again: fills pcs. Returns whether there is some. now:
+ * CLOCK_MONOTONIC seconds.
+ */
+bool native_choose_check(struct session_native_state *n, double now);
+/* Looks at these names again. Returns 0 or -EINPROGRESS. now: CLOCK_MONOTONIC seconds. */
+int native_check_names(struct session_native_state *n, double now);
+/* Returns when the next names are to be looked at again, in CLOCK_MONOTONIC seconds, or SESSION_NEVER_S. */
+double native_next_check(const struct session_native_state *n);
+/* Returns whether other code takes the place of the file's code too often for names. */
+bool native_is_restless(const struct native_known_file *file);
 
 /* Tells the programs what changed since the last call of what processes map. now: CLOCK_MONOTONIC seconds. */
 void native_show_changed(struct session *s, double now);

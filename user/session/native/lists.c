@@ -96,6 +96,16 @@ static void show(struct session *s, struct mapper *mapper, double now)
 	free(list);
 }
 
+void native_note_users(struct session_native_state *n, uint32_t file)
+{
+	for (uint32_t i = 0; i < n->mappers.count; i++) {
+		struct mapper *mapper = intern_item(&n->mappers, i);
+
+		for (uint32_t k = 0; k < mapper->count && !mapper->is_unshown; k++)
+			mapper->is_unshown = mapper->mappings[k].file == file;
+	}
+}
+
 void native_show_changed(struct session *s, double now)
 {
 	const struct session_native_state *n = s->native;

@@ -184,6 +184,8 @@ static void choose_names_source(const struct session *s)
 	if (file == INTERN_NONE)
 		return;
 	choose_source(n, file);
+	if (native_is_restless(native_files_at(&n->files, file)))
+		return;
 	n->names_source = native_files_at(&n->files, file)->source;
 	n->names_base = native_files_at(&n->files, file)->about.base;
 	native_fetch_set_source(s, n->job_file, &n->names_source);
@@ -221,7 +223,7 @@ static bool choose_job(const struct session *s, double now)
 	if (n->nr_pcs)
 		choose_names_source(s);
 	else
-		n->job = JOB_NONE;
+		n->job = !n->names_only && native_choose_check(n, now) ? JOB_CHECK : JOB_NONE;
 	return n->job != JOB_NONE;
 }
 
@@ -324,23 +326,12 @@ static int look_at_mappings(struct session_native_state *n, double now)
 	return 0;
 }
 
-/* Processes that map the file learn of its table. */
-static void note_users(struct session_native_state *n, uint32_t file)
-{
-	for (uint32_t i = 0; i < n->mappers.count; i++) {
-		struct mapper *mapper = intern_item(&n->mappers, i);
-
-		for (uint32_t k = 0; k < mapper->count && !mapper->is_unshown; k++)
-			mapper->is_unshown = mapper->mappings[k].file == file;
-	}
-}
-
 static int make_table(struct session_native_state *n, double now)
 {
 	int err = native_files_make(&n->files, n->job_file, now, &n->answer->rows);
 
 	if (!err && native_files_at(&n->files, n->job_file)->state != NATIVE_FILE_WANTED)
-		note_users(n, n->job_file);
+		native_note_users(n, n->job_file);
 	return err;
 }
 
@@ -357,7 +348,7 @@ static bool is_put_off(struct session *s, int err)
 	return true;
 }
 
-static int find_names(struct session *s)
+static int find_names(struct session *s, double now)
 {
 	struct session_native_state *n = s->native;
 	bool put_off;
@@ -386,6 +377,8 @@ static int find_names(struct session *s)
 					      native_find_row(s, n->job_file, n->pcs[i]));
 		native_frames_set_name(n->frames, n->job_file, n->pcs[i], name);
 	}
+	if (!err)
+		native_note_made_names(n, now);
 	/* Stacks that cannot be built now are tried again at the end. */
 	err = stacks_retry(s->stacks);
 	if (err && !s->error)
@@ -398,7 +391,7 @@ static int pass_stops(struct session_native_state *n, double now)
 	int err = native_files_pass_stops(&n->files, n->job_file, now, &n->answer->ahead);
 
 	if (!err)
-		note_users(n, n->job_file);
+		native_note_users(n, n->job_file);
 	return err;
 }
 
@@ -409,7 +402,8 @@ static int work_on_job(struct session *s, double now)
 	int err = n->job == JOB_MAPPINGS ? look_at_mappings(n, now)
 		  : n->job == JOB_ROWS   ? make_table(n, now)
 		  : n->job == JOB_STOPS  ? pass_stops(n, now)
-		  : n->job == JOB_NAMES  ? find_names(s)
+		  : n->job == JOB_NAMES  ? find_names(s, now)
+		  : n->job == JOB_CHECK  ? native_check_names(n, now)
 					 : native_find_lines(s);
 
 	if (err != -EINPROGRESS)
@@ -440,7 +434,7 @@ static double do_periodic_work(struct session *s, double now)
 {
 	bool more = work_until(s, now + WORK_S);
 
-	return s->error ? s->error : more ? now : SESSION_NEVER_S;
+	return s->error ? s->error : more ? now : native_next_check(s->native);
 }
 
 /* Finds names and lines when the run has ended. What is not answered in time is not waited for any more. */
