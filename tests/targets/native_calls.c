@@ -89,15 +89,16 @@ SEEN void nc_deep(int depth, int ms) /* NOLINT(misc-no-recursion) */
 	RETURN_HERE();
 }
 
-/* Counts in *done what it does, without end. */
+/* Counts in *done what it does, until that overflows. */
 SEEN void nc_work(int depth, volatile unsigned long *done) /* NOLINT(misc-no-recursion) */
 {
-	if (depth)
+	if (depth) {
 		nc_work(depth - 1, done);
-	while (!depth) {
-		for (volatile int i = 0; i < 1000; i++)
-			;
-		++*done;
+	} else {
+		do {
+			for (volatile int i = 0; i < 1000; i++)
+				;
+		} while (++*done);
 	}
 	RETURN_HERE();
 }
