@@ -93,7 +93,8 @@ STATIC_LIBS := $(LDLIBS) -lbz2 -lzstd
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# A sanitizer reports functions and lines.
+SAN_CFLAGS := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 # All but the program's start is a library, of which tests link what they use.
 LIB_SRC := $(filter-out user/network/no_curl.c user/serve/no_microhttpd.c,$(wildcard user/*/*.c user/*/*/*.c))
@@ -274,7 +275,7 @@ $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 # to notice, before anything is compiled, that something to build with is missing.
 HEADERS := bpf/libbpf.h libelf.h elfutils/libdwfl.h zlib.h jansson.h protobuf-c/protobuf-c.h curses.h lzma.h yaml.h libiberty/demangle.h curl/curl.h microhttpd.h
 .PHONY: FORCE
-$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
+$(BUILD)/flags: export FLAGS := $(CC) $(HARDENING) $(CFLAGS) $(SAN_CFLAGS) $(USER_CFLAGS) $(CLANG) $(BPF_CFLAGS) $(BPFTOOL) $(PROTOC_C) $(INFOCMP) $(TERMINALS) $(STATIC_LIBS) $(LINK_HARDENING) $(LDFLAGS)
 $(BUILD)/flags: FORCE
 	@if [ "$$FLAGS" != "$$(cat $@ 2>/dev/null)" ]; then \
 		for tool in $(foreach tool,CC CLANG BPFTOOL PROTOC_C INFOCMP,$(firstword $($(tool)))); do \

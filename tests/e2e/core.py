@@ -39,7 +39,7 @@ TESTS = {
 
 
 # Foreign bytes, and the ways of each command: what make test has; make test-all has all.
-SHORT = "badinput cli diff dump dump_async dump_core dump_deadlocks dump_locals dump_native formats_text ps report report_refused runtimes wall".split()
+SHORT = "badinput cli dump dump_async dump_core dump_deadlocks dump_locals dump_native formats_text ps report report_refused runtimes wall".split()
 
 
 def names(short=False):
