@@ -69,15 +69,14 @@ struct search_names {
 	size_t count;
 };
 
-/* Returns the number of addresses below this one. */
-static size_t count_below(const struct search_names *search, uint64_t address)
+size_t native_count_below(const struct native_named *named, size_t count, uint64_t address)
 {
-	size_t low = 0, high = search->count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (search->named[middle].address < address)
+		if (named[middle].address < address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -111,7 +110,7 @@ static void try_names(const char *name, const struct elf_symbol *symbol, void *a
 	/* Assembly without a size: only what begins there is it for sure. */
 	uint64_t size = symbol->size ? symbol->size : 1;
 
-	for (size_t i = count_below(search, symbol->value); i < search->count; i++) {
+	for (size_t i = native_count_below(search->named, search->count, symbol->value); i < search->count; i++) {
 		struct native_named *named = &search->named[i];
 
 		if (named->address - symbol->value >= size)

@@ -36,5 +36,7 @@ struct native_named {
  * file that has symbols of the code. Returns 0 or negative errno.
  */
 int native_find_names(struct elf_file *elf, struct native_named *named, size_t count);
+/* Returns how many of these addresses, which are in order, are below this one. */
+size_t native_count_below(const struct native_named *named, size_t count, uint64_t address);
 
 #endif

@@ -113,22 +113,6 @@ static void name_section(struct search *s, struct elf_file *elf, size_t first, s
 	}
 }
 
-/* Returns how many of the addresses are below this one. */
-static size_t count_below(const struct search *s, uint64_t address)
-{
-	size_t low = 0, high = s->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->named[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void name_by_entry(struct search *s, uint64_t at, const struct entry *entry)
 {
 	const struct origin origin = {.entry = at, .image = entry->image};
@@ -141,7 +125,7 @@ static void name_by_entry(struct search *s, uint64_t at, const struct entry *ent
 		return;
 	nr = elf_file_code_sections(elf, sections, SECTIONS_MAX);
 	for (size_t i = 0; i < nr; i++) {
-		size_t first = count_below(s, sections[i].addr), end = first;
+		size_t first = native_count_below(s->named, s->count, sections[i].addr), end = first;
 
 		while (end < s->count && s->named[end].address - sections[i].addr < sections[i].size)
 			end++;
