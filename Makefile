@@ -361,7 +361,7 @@ starts:
 	@tests/soak/run-starts --pybpf '$(BUILD)/pybpf' $(STARTS)
 
 # What make test and make test-all run is in tests/runner; test-programs is their share of the build.
-.PHONY: test test-all check unit fuzz fuzz-programs replay-programs test-programs unit-programs kernels roots lint format clean
+.PHONY: test test-all check unit fuzz fuzz-programs replay-programs test-programs unit-programs e2e-programs kernels roots lint format clean
 test:
 	@tools/install-deps --test
 	@env MAKE='$(MAKE)' tests/run-tests --build '$(BUILD)' test --expression '$(T)' --pythons '$(PY)'
@@ -390,10 +390,11 @@ fuzz-programs: $(FUZZ_BIN)
 
 replay-programs: $(REPLAY_BIN)
 
-test-programs: $(UNIT_BIN) $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
+test-programs: unit-programs e2e-programs $(BUILD)/pybpf-san
+
+e2e-programs: $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
-	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san \
-	$(BUILD)/pybpf-san $(BUILD)/pybpf-static
+	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(BUILD)/pybpf-static
 
 .PHONY: mutants
 mutants:
