@@ -234,8 +234,10 @@ static bool is_another_begin(struct ahead *a, uint64_t pc)
 
 	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
 		return true;
-	if (!x86_decode(code, size, &i) || i.is_vex || i.is_evex)
+	if (!x86_decode(code, size, &i))
 		return true;
+	if (i.is_vex || i.is_evex)
+		return false;
 	if (i.map == X86_0F)
 		return i.opcode == 0x1f;
 	return i.map == X86_ONE_BYTE &&

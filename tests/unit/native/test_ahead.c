@@ -284,6 +284,18 @@ static void test_behind_a_call(void **state)
 	free(rows.rows);
 }
 
+/* numba calls functions that return a double so. */
+static void test_avx_behind_a_call(void **state)
+{
+	ROWS_OF(1, false, 0xff, 0xd0,               /*  0 call *%rax */
+		0xc5, 0xfb, 0x10, 0x44, 0x24, 0x08, /*  2 vmovsd 8(%rsp), %xmm0 */
+		0x48, 0x83, 0xc4, 0x18,             /*  8 add $24, %rsp */
+		0x5b,                               /* 12 pop %rbx */
+		0xc3);                              /* 13 ret */
+	check(&rows, 1, PYBPF_NATIVE_SP, 5, 0);
+	free(rows.rows);
+}
+
 /* Another function begins behind the call, which has never returned. */
 static void test_a_call_that_does_not_return(void **state)
 {
@@ -357,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_a_function_from_its_begin),
 		cmocka_unit_test(test_another_function_in_place_of_a_return),
 		cmocka_unit_test(test_behind_a_call),
+		cmocka_unit_test(test_avx_behind_a_call),
 		cmocka_unit_test(test_a_call_that_does_not_return),
 		cmocka_unit_test(test_the_return_behind_the_fewest_calls_decides),
 		cmocka_unit_test(test_returns_that_contradict_each_other),
