@@ -90,6 +90,40 @@ def test_pythons_frames_are_those_without_it(python):
     assert not any(frame.name.startswith("nc_") for stack, _ in without.stacks() for frame in stack)
 
 
+TRACED = """
+import sys, time
+def work(): return [1]
+def watcher(frame, event, arg):
+    for i in range(100): pass
+    return watcher
+def go():
+    while time.time() < end: work()
+end = time.time() + 300
+sys.stdout.write("{}\\n")
+sys.stdout.flush()
+sys.%s(watcher)
+go()
+"""
+
+
+@pytest.mark.parametrize("how", ["settrace", "setprofile"])
+@pytest.mark.parametrize("python", [item for item in INTERPRETERS if item.kind != "stripped"], ids=lambda item: item.name)
+def test_functions_that_trace(python, how):
+    """What the interpreter does to call them is its own."""
+    argv = [*python.argv, "-u", "-c", TRACED % how]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.record(process.pid, "--native").stats["native"]["whole"] > 0)
+        run = harness.record_busy(process.pid, "--native", rate=RATE)
+    callers = collections.Counter()
+    for stack, count in run.stacks():
+        names = [frame.name for frame in stack]
+        if "watcher" in names and INCOMPLETE not in names:
+            callers[names[names.index("watcher") - 1]] += count
+    nameless = {"[CPython]"} if "sid-" in python.name else set()
+    assert callers and set(callers) <= {"go", "work"} | nameless, callers
+
+
 def test_threads_without_python():
     run, _ = calls(harness.default_python(), "--native")
     chains = collections.Counter()

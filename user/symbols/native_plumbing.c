@@ -6,7 +6,8 @@
 
 /*
  * Functions of CPython, 2.7 to 3.15, between one Python function and the next, or between one and the C function that
- * it calls: evaluation, calls, descriptors of calls, generators, imports; and those that begin a program or a thread.
+ * it calls: evaluation, calls, descriptors of calls, generators, imports, functions that trace others; and those that
+ * begin a program or a thread.
  */
 static const char *const in_interpreter[] = {
 	"_PyEval_*",
@@ -91,6 +92,23 @@ static const char *const in_interpreter[] = {
 	"import_name",
 	"import_find_and_load",
 	"PyImport_ImportModuleLevelObject",
+	"trace_call_function",
+	"trace_function_entry",
+	"trace_function_exit",
+	"trace_trampoline",
+	"profile_trampoline",
+	"call_trampoline",
+	"call_trace",
+	"call_trace_*",
+	"call_exc_trace",
+	"call_profile_func",
+	"maybe_call_line_trace",
+	"sys_trace_*",
+	"sys_profile_*",
+	"trace_line",
+	"call_instrumentation_vector*",
+	"call_one_instrument*",
+	"_Py_call_instrumentation*",
 	"thread_run",
 	"t_bootstrap",
 	"pythread_wrapper",

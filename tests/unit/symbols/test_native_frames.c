@@ -406,10 +406,11 @@ static void test_gaps_are_told(void **state)
 static void test_plumbing(void **state)
 {
 	static const char *const yes[] = {
-		"_PyEval_EvalFrameDefault", "slot_tp_call", "PyObject_Call",          "run_mod",
-		"method_vectorcall_NOARGS", "gen_send_ex2", "builtin___import___impl"};
+		"_PyEval_EvalFrameDefault",     "slot_tp_call", "PyObject_Call",           "run_mod",
+		"method_vectorcall_NOARGS",     "gen_send_ex2", "builtin___import___impl", "call_trampoline",
+		"_Py_call_instrumentation_line"};
 	static const char *const no[] = {"list_sort", "sre_ucs1_match",  "gc_collect_main", "dict_lookup",
-					 "long_mul",  "PyObject_Malloc", "scanner_call"};
+					 "long_mul",  "PyObject_Malloc", "scanner_call",    "sys_settrace"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(yes); i++) {
