@@ -96,15 +96,39 @@ int walk_read_parts(const struct walk_memory *memory, const struct walk_part *pa
 	return err;
 }
 
+/* A walk has room for the deepest stack, and one is begun for each code object: the last one is kept for the next. */
+static struct user_walk *spare;
+
+/* Returns a walk that knows nothing but the memory; NULL without memory. */
+static struct user_walk *new_walk(const struct walk_memory *memory)
+{
+	struct user_walk *u = spare ? spare : malloc(sizeof(*u));
+
+	spare = NULL;
+	if (!u)
+		return NULL;
+	/* Frames and their addresses are those that the walk itself has kept. */
+	memset(u, 0, offsetof(struct user_walk, walk.frames));
+	u->memory = memory;
+	u->layout = NULL;
+	u->compiled = 0;
+	return u;
+}
+
+static void free_walk(struct user_walk *u)
+{
+	free(spare);
+	spare = u;
+}
+
 int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t addr, bool texts,
 		   struct walk_code *out)
 {
-	struct user_walk *u = calloc(1, sizeof(*u));
+	struct user_walk *u = new_walk(memory);
 	int err = -EFAULT;
 
 	if (!u)
 		return -ENOMEM;
-	u->memory = memory;
 	if (walk_window(&u->walk, addr, layout->code_window, PYBPF_CODE_WINDOW))
 		goto done;
 	out->name = walk_u64(&u->walk,
@@ -120,22 +144,21 @@ int walk_read_code(const struct walk_memory *memory, const struct pybpf_layout *
 	out->sig = walk_code_end(&u->walk, addr);
 	err = 0;
 done:
-	free(u);
+	free_walk(u);
 	return err;
 }
 
 uint64_t walk_gil_holder(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t gil)
 {
-	struct user_walk *u = calloc(1, sizeof(*u));
+	struct user_walk *u = new_walk(memory);
 	struct gil_owner owner = {0};
 	uint64_t holder = 0;
 
 	if (!u)
 		return 0;
-	u->memory = memory;
 	if (read_gil_owner(&u->walk, layout, gil, &owner))
 		holder = owner.last_holder;
-	free(u);
+	free_walk(u);
 	return holder;
 }
 
@@ -258,7 +281,7 @@ int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layou
 		      const struct pybpf_runtime *runtime, uint64_t thread_id, const struct walk_known_states *known,
 		      uint64_t futex, uint64_t stack_pointer, struct walk_stack *out)
 {
-	struct user_walk *u = calloc(1, sizeof(*u));
+	struct user_walk *u = new_walk(memory);
 	uint32_t steps = 0;
 	int err, done = 0;
 
@@ -281,7 +304,7 @@ int walk_known_thread(const struct walk_memory *memory, const struct pybpf_layou
 	err = keep_stack(u, futex, out);
 	if (!err)
 		read_facts(u, out);
-	free(u);
+	free_walk(u);
 	return err;
 }
 
