@@ -418,6 +418,7 @@ roots:
 # are as strict with and without WERROR=1.
 lint: export USER_FLAGS := -Werror $(filter-out -Werror -DPYBPF_VERSION=% -I$(BUILD) $(SAME_PATHS),$(USER_CFLAGS)) -isystem $(BUILD)
 lint: export BPF_FLAGS := $(filter-out $(SAME_PATHS),$(BPF_CFLAGS))
+lint: export BPF_OBJECT := $(BUILD)/pybpf.bpf.o
 lint: export CC := $(CC)
 lint: export CLANG_FORMAT := $(CLANG_FORMAT)
 lint: $(BUILD)/pybpf.skel.h $(BUILD)/syscall_names.h $(BUILD)/terminal_descriptions.h $(PROTO_C)

@@ -92,6 +92,8 @@ def build_arm64(build, count):
     built = make("ARCH=arm64", "BUILD=" + folder, "CFLAGS=-O0", "all", os.path.join(folder, "watch-reads"))
     if not built:
         count.fail("the build for arm64")
+    elif run([os.path.join(TOP, "tools/check-stack"), os.path.join(folder, "pybpf.bpf.o")]) != 0:
+        count.fail("the stack of the BPF programs for arm64")
     return built
 
 
