@@ -155,31 +155,28 @@ def read_ready_line(process, timeout=PATIENCE):
     return json.loads(data.decode())
 
 
-def set_nice(nice):
-    def do():
+@contextlib.contextmanager
+def niceness(nice):
+    """What the calling thread starts meanwhile has it. (subprocess is twice as fast without anything to run in the child.)"""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, nice)
-
-    return do
-
-
-# For programs that are profiled: a test (tests/conftest.py) is not kept from its work by those of the tests beside it.
-ordinary = set_nice(0)
+        yield
+    finally:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
 def priority_of(argv):
-    """For subprocess's preexec_fn. A free-threaded Python among the words has to be nicer to itself.
+    """For programs that are profiled: a test (tests/conftest.py) is not kept from its work by those of the tests beside it.
 
-    Its threads yield the CPU while they wait for one of its short locks, and the scheduler then puts whatever else is to be
-    run before them, for seconds where the machine has much to do.
+    A free-threaded Python among the words has to be nicer to itself. Its threads yield the CPU while they wait for one of
+    its short locks, and the scheduler then puts whatever else is to be run before them, for seconds where the machine has
+    much to do.
     """
     free_threaded = {item.argv[-1] for item in pythons.interpreters() if item.kind == "free-threaded"}
-    return set_nice(-10) if free_threaded & set(map(str, argv)) else ordinary
-
-
-def eager(interpreter):
-    """priority_of() as an option of subprocess, for a program that the interpreter runs."""
-    return {"preexec_fn": priority_of(interpreter.argv)}
+    return niceness(-10 if free_threaded & set(map(str, argv)) else 0)
 
 
 def stop(process):
@@ -202,8 +199,12 @@ def target(interpreter, name, *args):
     if interpreter.version[0] == 2:
         # On two CPUs 2.7's threads fight for the GIL until some of them starve; on one they take turns.
         argv = ["taskset", "-c", "0", *argv]
-    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "bufsize": 0, **eager(interpreter)}
-    process = subprocess.Popen(argv, **options)
+
+    def start():
+        with priority_of(argv):
+            return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+
+    process = start()
     try:
         try:
             ready = read_ready_line(process)
@@ -211,7 +212,7 @@ def target(interpreter, name, *args):
             # Free-threaded 3.13 was seen to hang at its start, once in some thousand: before pybpf runs, and told here.
             warnings.warn(str(hung), stacklevel=2)
             stop(process)
-            process = subprocess.Popen(argv, **options)
+            process = start()
             ready = read_ready_line(process)
         yield Target(process, ready)
     finally:
@@ -219,10 +220,10 @@ def target(interpreter, name, *args):
 
 
 @contextlib.contextmanager
-def started(argv, **options):
-    """Any process; killed at the end if it still runs."""
-    options.setdefault("preexec_fn", priority_of(argv))
-    process = subprocess.Popen(argv, **options)
+def started(argv, python=None, **options):
+    """Any process; killed at the end if it still runs. python: what it runs, if its words do not tell it."""
+    with priority_of(python or argv):
+        process = subprocess.Popen(argv, **options)
     try:
         yield process
     finally:
@@ -247,14 +248,14 @@ def tied(argv, signal_name="KILL"):
 def pybpf(*args, timeout=PATIENCE, **options):
     """Runs pybpf to its end, or to ours: it hands TERM on to its command."""
     options.setdefault("stdin", subprocess.DEVNULL)
-    options.setdefault("preexec_fn", priority_of(args))
-    done = subprocess.run(
-        tied([PYBPF, *map(str, args)], "TERM"),
-        stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=subprocess.PIPE,
-        timeout=timeout,
-        **options,
-    )
+    with priority_of(args):
+        done = subprocess.run(
+            tied([PYBPF, *map(str, args)], "TERM"),
+            stdout=options.pop("stdout", subprocess.PIPE),
+            stderr=subprocess.PIPE,
+            timeout=timeout,
+            **options,
+        )
     out = (done.stdout or b"").decode("utf-8", "surrogateescape")
     if "dump" in args[:1] and "--json" in args:
         dump_schema.check(out)

@@ -42,15 +42,15 @@ def chains_are_told(python):
 @functools.lru_cache(maxsize=None)
 def run_tasks(python, kind, *options, seconds=SECONDS):
     """What the program says of its tasks, and its stacks."""
-    done = subprocess.run(
-        [harness.PYBPF, "--async", "-o", "/dev/stderr", "-q", "-F", str(RATE), *options, "--"]
-        + python.command("tasks.py", kind, str(seconds)),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.PATIENCE,
-        **harness.eager(python),
-    )
+    with harness.priority_of(python.argv):
+        done = subprocess.run(
+            [harness.PYBPF, "--async", "-o", "/dev/stderr", "-q", "-F", str(RATE), *options, "--"]
+            + python.command("tasks.py", kind, str(seconds)),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout), harness.parse(done.stderr)
 

@@ -61,15 +61,15 @@ class Suspended:
 
 def run_all(python, tmp_path, kind, *options, seconds=SECONDS, words=()):
     stats, saved = tmp_path / "stats.json", tmp_path / "all.pybpf"
-    done = subprocess.run(
-        [harness.PYBPF, "--async=all", "--mode=wall", "-o", str(saved), "--json-stats", str(stats), *options, "--"]
-        + python.command("suspended.py", kind, str(seconds), *words),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.PATIENCE,
-        **harness.eager(python),
-    )
+    with harness.priority_of(python.argv):
+        done = subprocess.run(
+            [harness.PYBPF, "--async=all", "--mode=wall", "-o", str(saved), "--json-stats", str(stats), *options, "--"]
+            + python.command("suspended.py", kind, str(seconds), *words),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     account = json.loads(stats.read_text(encoding="utf-8"))
     folded = pybpf("report", saved, "-f", "folded")

@@ -29,15 +29,15 @@ def name(place):
 def run_blocks(python, kind, tmp_path, *options):
     """What the program says, the list in the JSON by name, and stderr."""
     stats = tmp_path / "stats.json"
-    done = subprocess.run(
-        [harness.PYBPF, "--async", "-o", "/dev/null", "-F", str(RATE), "--json-stats", str(stats), *options, "--"]
-        + python.command("blocks.py", kind),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.PATIENCE,
-        **harness.eager(python),
-    )
+    with harness.priority_of(python.argv):
+        done = subprocess.run(
+            [harness.PYBPF, "--async", "-o", "/dev/null", "-F", str(RATE), "--json-stats", str(stats), *options, "--"]
+            + python.command("blocks.py", kind),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
     assert account["count"] == sum(place["count"] for place in account["longest"])

@@ -81,14 +81,14 @@ def test_open_files_and_signal_state_are_as_without_pybpf(python):
 @pytest.mark.parametrize("started_with, runs_with", [(0, -20), (5, 5)])
 def test_precedence_is_not_the_commands(python, started_with, runs_with):
     script = "import os; print(os.nice(0), os.getpriority(os.PRIO_PROCESS, os.getppid()))"
-    run = subprocess.run(
-        ["nice", "-n", str(started_with), harness.PYBPF, "-q", "-o", os.devnull, "--", python, "-c", script],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.PATIENCE,
-        preexec_fn=harness.ordinary,
-    )
+    with harness.niceness(0):
+        run = subprocess.run(
+            ["nice", "-n", str(started_with), harness.PYBPF, "-q", "-o", os.devnull, "--", python, "-c", script],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE,
+        )
     assert (run.returncode, run.stdout) == (0, "%d %d\n" % (started_with, runs_with)), run.stderr
 
 

@@ -160,7 +160,6 @@ def test_two_are_added_up(threads, spin):
 
 
 def few_descriptors():
-    harness.ordinary()
     resource.setrlimit(resource.RLIMIT_NOFILE, (20, 100))
 
 

@@ -252,7 +252,7 @@ def test_a_strangers_profile_is_whole(interpreter, tmp_path):
         for file in pythons.TARGETS.glob("*.py"):
             os.chown(shutil.copy(file, folder), STRANGER, STRANGER)
         argv = as_stranger(interpreter, folder)
-        with harness.started(argv, stdout=subprocess.PIPE, bufsize=0, **harness.eager(interpreter)) as process:
+        with harness.started(argv, interpreter.argv, stdout=subprocess.PIPE, bufsize=0) as process:
             target = harness.Target(process, harness.read_ready_line(process))
             assert status(target.pid)["Uid"].split() == [str(STRANGER)] * 4
             run = pybpf("-p", target.pid, "-d", 3, "-F", 999, "-o", path)

@@ -69,14 +69,14 @@ def by_function(stacks):
 
 def run_waits(python, seconds, *kinds, options=()):
     command = python.command("waits.py", str(seconds), *kinds)
-    done = subprocess.run(
-        [harness.PYBPF, "--mode=wall", "-o", "/dev/stderr", "-q", "-F", "999", "--threads", "--no-children", *options, "--", *command],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=harness.PATIENCE + seconds,
-        **harness.eager(python),
-    )
+    with harness.priority_of(python.argv):
+        done = subprocess.run(
+            [harness.PYBPF, "--mode=wall", "-o", "/dev/stderr", "-q", "-F", "999", "--threads", "--no-children", *options, "--", *command],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=harness.PATIENCE + seconds,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout), harness.parse(done.stderr)
 

@@ -41,13 +41,13 @@ class Source:
 @contextlib.contextmanager
 def running(interpreter, source, *args):
     """A target that has said that it is ready; killed at the end."""
-    process = subprocess.Popen(
-        [*interpreter.argv, "-c", source.text, *map(str, args)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        bufsize=0,
-        **harness.eager(interpreter),
-    )
+    with harness.priority_of(interpreter.argv):
+        process = subprocess.Popen(
+            [*interpreter.argv, "-c", source.text, *map(str, args)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
     try:
         yield harness.Target(process, harness.read_ready_line(process))
     finally:
