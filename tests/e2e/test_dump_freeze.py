@@ -179,7 +179,8 @@ import ctypes, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 PTRACE_SEIZE = 0x4206
-assert libc.ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) == 0, ctypes.get_errno()
+for tid in sys.argv[1:]:
+    assert libc.ptrace(PTRACE_SEIZE, int(tid), None, None) == 0, ctypes.get_errno()
 print("[]", flush=True)
 time.sleep(1000)
 """

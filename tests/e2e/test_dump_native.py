@@ -16,6 +16,7 @@ import pythons
 from harness import pybpf
 from test_dump import MIXES, by_name, dump, stack
 from test_dump_core import gcore
+from test_dump_freeze import TRACES, run_python
 
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
 HERE = [python for python in pythons.of_each_version(pythons.interpreters()) if python.runs_here()]
@@ -75,7 +76,7 @@ def test_each_run_of_the_loop_has_its_functions(python):
         # Debian's musl tells nothing of its frames; but it is said, and no function gets the name of another one.
         assert not any(thread["native_fits"] or thread["native_whole"] for thread in picture["threads"])
         return
-    assert all(thread["native_whole"] for thread in picture["threads"])
+    assert all(thread["native_whole"] and len(thread["native_frames"]) > 5 for thread in picture["threads"])
     if python.root:
         return  # A loop of which a part has no name: see docs/dump.md.
     assert all(thread["native_fits"] for thread in picture["threads"])
@@ -146,20 +147,105 @@ def test_of_a_core_file(python):
         assert thread["native_frames"] == live[name]["native_frames"], name
 
 
+# On arm64 the function that enters the kernel has its return address in a register, which only a stop tells.
+tells_sleepers = pytest.mark.skipif(os.uname().machine != "x86_64", reason="sleeping threads are stopped, too, on arm64")
+
+
+@tells_sleepers
+@every_python
+def test_threads_that_sleep_are_not_stopped(python):
+    """Their frames are those that they have when they are stopped. Where these are found by the frame pointer, they are."""
+    if "musl" in python.name:
+        pytest.skip("Debian's musl tells nothing of its frames: the registers of its threads are needed")
+    with harness.target(python, "standing.py") as target:
+        harness.wait_for(lambda: harness.state(target.pid) == "S")
+        slept = dump(target.pid, "--native")
+        stopped = by_name(dump(target.pid, "--native", "--freeze"))
+    compiled = pythons.answer(python.argv, "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))")[1]
+    stops = len(slept["threads"]) if "-fno-omit-frame-pointer" in compiled else 0
+    assert slept["threads_stopped"] == stops and slept["stood_still_s"] is None, slept
+    assert len(slept["threads"]) > 8 and (slept["longest_stop_s"] is None) == (stops == 0)
+    for thread in slept["threads"]:
+        assert thread["native_frames"] == stopped[thread["name"]]["native_frames"], thread["name"]
+
+
+ONE_RUNS = """
+import threading, time
+def turn():
+    while True: pass
+threading.Thread(target=turn, daemon=True).start()
+print("[]", flush=True)
+time.sleep(1000)
+"""
+
+
+@tells_sleepers
+def test_threads_that_another_process_traces():
+    """What sleeps has its frames; of what runs there is a sentence, and Python's functions."""
+    with harness.started([sys.executable, "-c", ONE_RUNS], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        with run_python(TRACES, *os.listdir("/proc/%d/task" % process.pid)) as tracer:
+            harness.read_ready_line(tracer)
+            run = pybpf("dump", "-p", process.pid, "--native", "--json")
+    sentence, picture = run.err, json.loads(run.out)
+    assert run.code == 1 and "cannot be stopped: another process traces them" in sentence, run.err
+    main, other = picture["threads"]
+    assert main["native_whole"] and main["native_fits"]
+    assert other["native_frames"] is None and other["frames"][-1]["function"] == "turn"
+
+
+NAPS = """
+import random, threading, time
+def nap(_): time.sleep(random.random() * 0.012)
+def through_sorted(): sorted([1], key=nap)
+def through_map(): list(map(nap, [1]))
+def through_min(): min([1], key=nap)
+def plain(): nap(0)
+def work():
+    while True: random.choice([through_sorted, through_map, through_min, plain])()
+for _ in range(6): threading.Thread(target=work, daemon=True).start()
+print("[]", flush=True)
+time.sleep(1000)
+"""
+THROUGH = {"through_sorted": ["builtin_sorted"], "through_map": ["map_next"], "through_min": ["min_max"], "plain": []}
+
+
+@pytest.mark.parametrize("python", [item for item in HERE if (3, 7) < item.version < (3, 14)], ids=lambda item: item.name)
+def test_threads_that_wake_meanwhile(python):
+    """Some sleep all the time that they are read, others do not: neither has functions of two moments."""
+    seen = stops = 0
+    with harness.started([*python.argv, "-c", NAPS], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        while seen < 120 or not 0 < stops < seen:
+            picture = dump(process.pid, "--native")
+            stops += picture["threads_stopped"]
+            for thread in picture["threads"]:
+                called = {frame["function"] for frame in thread["frames"]} & set(THROUGH)
+                if "nap" not in [frame["function"] for frame in thread["frames"]] or not thread["native_fits"]:
+                    continue
+                seen += 1
+                names = [frame["function"] for frame in thread["native_frames"]]
+                assert [name for name in names if [name] in THROUGH.values()] == THROUGH[called.pop()], thread
+    assert seen
+
+
 def test_what_runs_is_whole_or_says_so():
     """Where the loop is between two functions, the two stacks need not fit; Python's is told all the same."""
-    fits = 0
+    fits = stops = 0
     with harness.started([sys.executable, "-c", MIXES], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         for _ in range(20):
             picture = dump(process.pid, "--native")
-            assert picture["stood_still_s"] > 0
+            assert picture["stood_still_s"] is None
+            assert (picture["longest_stop_s"] is None) == (picture["threads_stopped"] == 0)
+            stops += picture["threads_stopped"]
             for thread in picture["threads"]:
                 assert thread["frames"] and thread["native_frames"]
                 fits += thread["native_fits"]
                 if not thread["native_fits"]:
                     assert all(frame["caller"] is None for frame in thread["native_frames"])
-    assert fits > 10
+    assert fits > 10 and stops > 10
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the program has machine code of x86-64")

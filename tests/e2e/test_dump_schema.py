@@ -114,7 +114,7 @@ def pictures(tmp_path_factory):
     with harness.target(python, "task_tree.py", "blocks") as target:
         (found["blocks"],) = dump("-p", target.pid, "--async")
     with harness.target(python, "spin.py") as target:
-        (found["no tasks"],) = dump("-p", target.pid, "--async")
+        (found["no tasks"],) = dump("-p", target.pid, "--async", "--native")
     with harness.target(python, "joins.py") as target:
         (found["joins"],) = dump("-p", target.pid)
     with harness.target(python, "deadlocks.py") as target:

@@ -177,14 +177,16 @@ int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out)
 	if (n < 0)
 		return (int)n;
 	/* proc_pid_syscall() in fs/proc/base.c: its number, six arguments, the stack pointer, where it was called. */
-	n = sscanf(text, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %*x %*x %" SCNx64, &out->number,
-		   &out->args[0], &out->args[1], &out->args[2], &out->args[3], &out->stack_pointer);
+	n = sscanf(text, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %*x %*x %" SCNx64 " %" SCNx64,
+		   &out->number, &out->args[0], &out->args[1], &out->args[2], &out->args[3], &out->stack_pointer,
+		   &out->pc);
 	/* Else it is "running". */
 	if (n < 1)
 		return -EAGAIN;
 	/* In none there are just the last two. */
 	if (out->number < 0) {
 		out->stack_pointer = out->args[0];
+		out->pc = out->args[1];
 		memset(out->args, 0, sizeof(out->args));
 	}
 	return 0;

@@ -66,6 +66,7 @@ struct procfs_call {
 	long number; /* -1: it sleeps in none, such as for a page */
 	uint64_t args[4];
 	uint64_t stack_pointer; /* of the program; 0: not known */
+	uint64_t pc;            /* where it goes on in the program; 0: not known, as of a core file */
 };
 /*
  * Returns 0, -EAGAIN if the thread does not sleep (of a core file with the stack pointer), or another negative errno

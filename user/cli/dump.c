@@ -91,7 +91,8 @@ static const struct cli_option options[] = {
 	 "with --locals: also print what looks like a password, a token, a key or another secret",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, show_secrets)},
 	{"native", 0, NULL,
-	 "print native frames, too: C code between Python's functions; the process is stopped as by --freeze",
+	 "print native frames, too: C code between Python's functions; a thread that runs is stopped for them "
+	 "(milliseconds)",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, native)},
 	{"freeze", 0, NULL, "stop the process while it is read (milliseconds), so that all threads show one moment",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, freeze)},
@@ -235,7 +236,7 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 		.tasks = dump->tasks,
 		.native = dump->native,
 		.parents = dump->parents,
-		.freeze = dump->freeze || (dump->native && !dump->core),
+		.freeze = dump->freeze,
 		.core = dump->core,
 		.peers = dump->peers,
 		.locals = {.level = (unsigned)dump->locals, .show_secrets = dump->show_secrets}};

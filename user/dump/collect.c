@@ -314,6 +314,8 @@ static int collect(struct dump_collector *c)
 	if (c->sources.wanted)
 		stacks_set_on_first_use(c->stacks, dump_sources_met, &c->sources);
 	err = read_moment(c);
+	if (c->out->with_native)
+		dump_end_native();
 	thaw(c);
 	if (err)
 		return err;

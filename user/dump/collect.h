@@ -34,11 +34,14 @@ struct dump_collector {
 	bool stopped;        /* by freeze */
 	bool tasks;          /* asyncio's are wanted */
 	bool native;         /* native frames are wanted */
+	bool cannot_stop;    /* a thread, as it was said */
 	bool brief;          /* as in struct dump_wanted */
 	const struct dump_core *core;
 	const struct dump_peers *peers;
 	struct dump_locals_wanted locals;
-	struct dump_freeze freeze;
+	struct dump_freeze freeze; /* of all threads, if stopped; else of the one that is looked at, or of none */
+	uint64_t vain_ns;          /* of waiting for threads that did not stop */
+	uint64_t native_moment;    /* as dump_read_native() takes it */
 	struct discovery_python *pythons;
 	struct dump_collector_runtime runtimes[PYBPF_MAX_RUNTIMES];
 	size_t nr_runtimes;
@@ -66,8 +69,8 @@ const struct dump_known *dump_find_known(const struct dump_collector *c, const s
 
 /* Reads all threads: states, stacks and what else is wanted. Returns 0 or negative errno. */
 int dump_read_threads(struct dump_collector *c);
-/* Reads a thread of Python, perhaps once more; what an earlier read has told stays where this one has no answer. */
-int dump_read_python_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread);
+/* Reads a thread of Python once more; what the earlier read has told stays where this one has no answer. */
+int dump_read_again(struct dump_collector *c, struct dump_thread *thread);
 
 /* Tells which threads run a function of another interpreter than the main one. */
 void dump_mark_subinterpreters(struct dump_collector *c);

@@ -52,7 +52,7 @@ static int mark_holder(struct dump_collector *c, const struct intern *states, co
 			thread->has_gil = true;
 			break;
 		}
-		err = dump_read_python_thread(c, dump_find_known(c, thread), thread);
+		err = dump_read_again(c, thread);
 		now = find_holder(c, states, needs);
 		thread->has_gil = now == holder && thread->state.wait.state != PYBPF_STATE_GIL;
 		if (thread->has_gil)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "cpython/facts.h"
 #include "dump/collect.h"
 #include "dump/core.h"
@@ -15,6 +17,10 @@
 #include "helper/helper.h"
 #include "rights/priority.h"
 #include "symbols/thread_name.h"
+
+/* Longest wait for threads to stop, all together, beside those that do: they stop when an uninterruptible sleep ends.
+ */
+#define STOP_PATIENCE_NS 1000000000ull
 
 /* Returns the address of threading._active of the thread's interpreter, or 0. */
 static uint64_t find_names(struct dump_collector *c, const struct dump_known *known)
@@ -115,7 +121,7 @@ static int keep_python(struct dump_collector *c, const struct dump_known *known,
 	return err;
 }
 
-int dump_read_python_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+static int read_python_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	struct dump_stack_of of = {
 		.pid = c->pid,
@@ -132,7 +138,8 @@ int dump_read_python_thread(struct dump_collector *c, const struct dump_known *k
 	struct dump_stack stack;
 	int err;
 
-	of.states.exact = of.stop.what != DUMP_NOT_STOPPED;
+	of.all_stopped = (c->core || c->stopped) && of.stop.what != DUMP_NOT_STOPPED;
+	of.states.exact = of.all_stopped;
 	err = dump_read_stack(&of, &stack);
 	thread->is_python = true;
 	switch (dump_judge_reading(err)) {
@@ -181,32 +188,130 @@ static void leave_native_out(struct dump_collector *c, const struct dump_thread 
 				: helper_describe_error(err));
 }
 
-static void read_native(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+static bool find_registers(const struct dump_collector *c, const struct dump_thread *thread,
+			   struct unwind_registers *out)
+{
+	if (c->core)
+		return dump_core_registers(c->core, thread->tid, out);
+	return dump_registers_of(&c->freeze, thread->tid, out) ||
+	       unwind_registers_at(thread->state.stack_pointer, thread->state.pc, out);
+}
+
+/* Returns whether the thread has slept since its state, and its stack, were read. */
+static bool slept_since(const struct dump_collector *c, const struct dump_thread *thread)
+{
+	const struct dump_stop stop = {.what = DUMP_NOT_STOPPED};
+	struct dump_state now;
+
+	return !thread->is_moving && !dump_read_state(c->pid, thread->tid, &stop, &now) && !now.ended &&
+	       now.wait.state != PYBPF_STATE_RUNNING && now.sleeps == thread->state.sleeps &&
+	       now.preemptions == thread->state.preemptions;
+}
+
+/*
+ * Reads the native frames of a thread that does not run. Returns whether they are all that can be known; else it has
+ * none, since it runs, or its frames are found by registers that only a stop tells.
+ */
+static bool read_native(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	const struct dump_collector_runtime *runtime = &c->runtimes[known ? known->runtime : 0];
 	const char *eval_loop = runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
 	struct unwind_registers registers;
 	int err;
 
-	if (c->core ? !dump_core_registers(c->core, thread->tid, &registers)
-		    : !dump_registers_of(&c->freeze, thread->tid, &registers))
-		return;
-	err = dump_read_native(c->pid, c->core ? 1 : c->freeze.began_ns, &registers, eval_loop, &thread->native);
-	if (err)
+	dump_native_free(&thread->native);
+	if (!find_registers(c, thread, &registers))
+		return dump_is_stopped(c);
+	err = dump_read_native(c->pid, c->native_moment, &registers, eval_loop, &thread->native);
+	if (err) {
 		leave_native_out(c, thread, err);
+		return true;
+	}
+	if (!registers.is_partial || dump_is_stopped(c) || (thread->native.is_whole && slept_since(c, thread)))
+		return true;
+	dump_native_free(&thread->native);
+	return false;
 }
 
 static int read_thread(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
 	bool reads_stack = known && !thread->is_missing;
-	int err = reads_stack ? dump_read_python_thread(c, known, thread) : read_state(c, thread);
+	int err = reads_stack ? read_python_thread(c, known, thread) : read_state(c, thread);
 
 	/* Native frames of earlier threads may have taken all memory of the helper. */
 	if (err == -ENOMEM && c->native) {
 		dump_end_native();
 		leave_native_out(c, thread, err);
-		err = reads_stack ? dump_read_python_thread(c, known, thread) : read_state(c, thread);
+		err = reads_stack ? read_python_thread(c, known, thread) : read_state(c, thread);
 	}
+	return err;
+}
+
+/* Threads that run have no native frames then. */
+static void tell_not_stopped(struct dump_collector *c, int err)
+{
+	struct procfs_status status;
+	bool traced = err == -EPERM && !procfs_read_status(c->pid, &status) && status.tracer;
+
+	dump_note_unread(c, err);
+	if (!c->cannot_stop)
+		log_warn("process %d: C functions of threads that run are left out, since these cannot be stopped: %s",
+			 c->out->row->process.pid,
+			 traced ? "another process traces them (a debugger?)" : strerror(-err));
+	c->cannot_stop = true;
+}
+
+/* Stops a thread, and reads it once more, with its native frames. */
+static int read_stopped(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	uint64_t patience_ns = c->vain_ns < STOP_PATIENCE_NS ? STOP_PATIENCE_NS - c->vain_ns : 0;
+	uint64_t stood_ns, before_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = dump_freeze_thread(c->pid, thread->tid, patience_ns, &c->freeze);
+
+	if (err == -ESRCH)
+		return read_thread(c, known, thread);
+	if (err) {
+		c->vain_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+		thread->native_unread = true;
+		tell_not_stopped(c, err);
+		return 0;
+	}
+	err = read_thread(c, known, thread);
+	if (!err && c->native)
+		read_native(c, known, thread);
+	stood_ns = dump_thaw(&c->freeze);
+	thread->was_stopped = true;
+	c->out->stops.count++;
+	if ((double)stood_ns / 1e9 > c->out->stops.longest_s)
+		c->out->stops.longest_s = (double)stood_ns / 1e9;
+	return err;
+}
+
+int dump_read_again(struct dump_collector *c, struct dump_thread *thread)
+{
+	const struct dump_known *known = dump_find_known(c, thread);
+	int err = read_python_thread(c, known, thread);
+
+	/* What is stopped has the native frames that it had. */
+	if (err || !c->native || dump_is_stopped(c) || read_native(c, known, thread))
+		return err;
+	return read_stopped(c, known, thread);
+}
+
+/* Reads a thread as it is: one that runs has no native frames yet. */
+static int read_first(struct dump_collector *c, struct dump_thread *thread)
+{
+	const struct dump_known *known = dump_find_known(c, thread);
+	int err;
+
+	priority_check();
+	thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
+	thread->is_python = known && thread->is_missing;
+	err = read_thread(c, known, thread);
+	thread->native_due = !err && c->native && !thread->is_missing && !read_native(c, known, thread);
+	thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
+	if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
+		thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
 	return err;
 }
 
@@ -214,21 +319,18 @@ int dump_read_threads(struct dump_collector *c)
 {
 	int err = 0;
 
+	c->native_moment = clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < c->out->count && !err; i++)
+		err = read_first(c, &c->out->threads[i]);
+	/* What tells of frames has been read for those that sleep by then: that takes longest. */
 	for (size_t i = 0; i < c->out->count && !err; i++) {
 		struct dump_thread *thread = &c->out->threads[i];
-		const struct dump_known *known = dump_find_known(c, thread);
 
-		priority_check();
-		thread->is_missing = c->core && !dump_core_has_stack(c->core, thread->tid);
-		thread->is_python = known && thread->is_missing;
-		err = read_thread(c, known, thread);
-		if (!err && c->native && !thread->is_missing)
-			read_native(c, known, thread);
-		thread->native_unread = c->out->with_native && !c->native && !thread->is_missing;
-		if (c->frozen && thread->state.wait.state != PYBPF_STATE_RUNNING)
-			thread->state.wait = (struct pybpf_wait){.state = PYBPF_STATE_STOPPED};
+		if (!thread->native_due)
+			continue;
+		if (c->native)
+			err = read_stopped(c, dump_find_known(c, thread), thread);
+		thread->native_unread |= !c->native;
 	}
-	if (c->out->with_native)
-		dump_end_native();
 	return err;
 }

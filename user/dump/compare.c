@@ -61,10 +61,12 @@ enum dump_change dump_compare(const struct dump_process *before, const struct du
 			      const struct dump_thread *thread)
 {
 	const struct dump_thread *was = find(before, thread);
-	uint64_t stops = before->stood_s > 0 && now->stood_s > 0 ? SLEEPS_BY_STOPS : 0, sleeps;
+	uint64_t stops, sleeps;
 
 	if (!was)
 		return DUMP_CHANGE_NEW;
+	stops = (before->stood_s > 0 && now->stood_s > 0) || (was->was_stopped && thread->was_stopped) ? SLEEPS_BY_STOPS
+												       : 0;
 	if (was->unread || thread->unread)
 		return DUMP_CHANGE_UNKNOWN;
 	if (!is_same_stack(before, was->stack, now, thread->stack) || !is_same_cause(was, thread))

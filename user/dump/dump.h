@@ -52,6 +52,8 @@ struct dump_thread {
 	int unread;          /* error with which reading it failed: it has no stack then; 0: it was read */
 	bool state_unread;   /* what it does is not known, either */
 	bool native_unread;  /* its native frames could not be read */
+	bool native_due;     /* it is to be stopped for them */
+	bool was_stopped;    /* it was, alone */
 	uint64_t tstate;     /* its PyThreadState */
 	uint64_t task;       /* address of the asyncio task that it runs; 0: none, or not asked for */
 	uint64_t contexts;   /* as in struct task_read, when its stack was read */
@@ -76,11 +78,18 @@ struct dump_thread {
 };
 #define DUMP_NO_FRAME UINT32_MAX
 
+/* How often a thread was stopped for its native frames, and for how long at most. */
+struct dump_stops {
+	size_t count;
+	double longest_s;
+};
+
 struct dump_process {
 	const struct ps_row *row;
 	const struct dump_core *core; /* that it was read from, or NULL: age, CPU time and memory are not known then */
 	double age_s, cpu_s;          /* since its start */
 	double stood_s;               /* for how long it was stopped; 0: it was not */
+	struct dump_stops stops;      /* of single threads */
 	double at_s;                  /* when it was read, on CLOCK_MONOTONIC */
 	uint64_t rss_kib;
 	unsigned nr_interps; /* of all its Pythons */
@@ -107,7 +116,7 @@ struct dump_wanted {
 	const struct dump_core *core;
 	const struct dump_peers *peers; /* for names of unix sockets; or NULL */
 	bool parents;                   /* the text tells who started the process; the JSON always does */
-	bool native;                    /* also the native frames, where the process is stopped */
+	bool native;                    /* also the native frames: of threads that run, each is stopped for them */
 	bool freeze; /* stop the process meanwhile; else its threads are read one after the other as they run */
 };
 

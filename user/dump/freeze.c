@@ -178,6 +178,22 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error)
 	return refuse(f, err, error);
 }
 
+int dump_freeze_thread(pid_t pid, pid_t tid, uint64_t patience_ns, struct dump_freeze *f)
+{
+	int err;
+
+	*f = (struct dump_freeze){.pid = pid, .began_ns = clock_ns(CLOCK_MONOTONIC)};
+	intern_init(&f->threads, sizeof(struct dump_frozen), sizeof(pid_t));
+	err = seize(tid, f);
+	if (!err)
+		wait_for_stops(f, f->began_ns + patience_ns);
+	if (!err && dump_stop_of(f, tid).what == DUMP_NOT_STOPPED)
+		err = !f->threads.count || frozen_at(f, 0)->gone ? -ESRCH : -ETIMEDOUT;
+	if (err)
+		dump_thaw(f);
+	return err;
+}
+
 struct dump_stop dump_stop_of(const struct dump_freeze *f, pid_t tid)
 {
 	uint32_t i = intern_find(&f->threads, &tid);

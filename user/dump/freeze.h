@@ -27,13 +27,19 @@ struct dump_freeze {
  */
 int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
 
+/*
+ * Stops one thread; its process goes on. Returns 0, or negative errno and stops nothing: -ESRCH if it has ended,
+ * -ETIMEDOUT if it did not stop in that time.
+ */
+int dump_freeze_thread(pid_t pid, pid_t tid, uint64_t patience_ns, struct dump_freeze *f);
+
 /* Returns what a thread did when it was stopped. */
 struct dump_stop dump_stop_of(const struct dump_freeze *f, pid_t tid);
 
 /* Fills in the registers of a thread that is stopped. Returns whether it is. */
 bool dump_registers_of(const struct dump_freeze *f, pid_t tid, struct unwind_registers *out);
 
-/* Lets the threads go on, with the signals that came meanwhile. Returns for how many nanoseconds the process stood. */
+/* Lets the threads go on, with the signals that came meanwhile. Returns for how many nanoseconds they stood. */
 uint64_t dump_thaw(struct dump_freeze *f);
 
 #endif

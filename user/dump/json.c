@@ -241,6 +241,11 @@ void dump_json(const struct dump_process *process, const struct dump_process *be
 		json_double(j, "stood_still_s", process->stood_s);
 	else
 		json_null(j, "stood_still_s");
+	json_uint(j, "threads_stopped", process->stops.count);
+	if (process->stops.count)
+		json_double(j, "longest_stop_s", process->stops.longest_s);
+	else
+		json_null(j, "longest_stop_s");
 	if (before) {
 		json_double(j, "since_s", process->at_s - before->at_s);
 		json_uint(j, "ended", dump_count_ended(before, process));

@@ -189,7 +189,7 @@ static void read_thread(const struct dump_stack_of *of, struct answer *out)
 	struct pysym_thread thread = {.name = NULL};
 	struct memory m;
 
-	open_memory(&m, of, of->stop.what != DUMP_NOT_STOPPED);
+	open_memory(&m, of, of->all_stopped);
 	if (of->names)
 		pysym_read_thread(&m.any, &of->layout, of->names, of->thread_id, &thread);
 	snprintf(out->name, sizeof(out->name), "%s", thread.name ?: "");
@@ -220,12 +220,12 @@ static size_t read_locals(const struct dump_stack_of *of, const struct walk_stac
 		.runtime = &of->runtime,
 		.level = of->locals.level,
 		.show_secrets = of->locals.show_secrets,
-		.stopped = of->stop.what != DUMP_NOT_STOPPED,
+		.stopped = of->all_stopped,
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + of->locals.level * LOCALS_NS,
 	};
 
 	/* Values that may change meanwhile are read twice. */
-	open_memory(&m, of, of->stop.what != DUMP_NOT_STOPPED);
+	open_memory(&m, of, of->all_stopped);
 	size = dump_locals_read(&values, stack, out, DUMP_LOCALS_MAX);
 	close_memory(&m);
 	if (of->stop.what != DUMP_NOT_STOPPED || (proved && slept_since(of, state)))

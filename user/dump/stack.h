@@ -22,6 +22,7 @@ struct dump_stack_of {
 	uint64_t thread_id; /* its pthread_self() */
 	uint64_t names;     /* threading._active of its interpreter: pysym_find_threads() */
 	struct dump_stop stop;
+	bool all_stopped;                /* nor do the other threads of the process run */
 	struct walk_known_states states; /* that the interpreters' lists had */
 	struct dump_locals_wanted locals;
 	struct pybpf_runtime runtime;

@@ -165,6 +165,7 @@ static int read_call(struct caller *thread, const struct dump_stop *stop, struct
 		return 0;
 	}
 	out->stack_pointer = call.stack_pointer;
+	out->pc = call.pc;
 	for (size_t i = 0; i < sizeof(args) / sizeof(*args); i++)
 		args[i] = call.args[i];
 	kernel_fill_calls(calls);

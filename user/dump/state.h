@@ -18,6 +18,7 @@ struct dump_state {
 	uint64_t futex;         /* address of the futex on which it sleeps, or 0 */
 	bool has_limit;         /* it sleeps for it only so long */
 	uint64_t stack_pointer; /* of the program; 0: not known, as of a thread that runs */
+	uint64_t pc;            /* likewise: where it goes on */
 	uint64_t socket;        /* inode of the socket for which it waits and which is not described yet, or 0 */
 	/* How often it has left a CPU to wait, and because another one was to have it. */
 	uint64_t sleeps, preemptions;

@@ -96,6 +96,10 @@ static void print_head(const struct dump_process *process, FILE *out)
 	}
 	if (process->stood_s > 0)
 		fprintf(out, ", stood still for %.1f ms", process->stood_s * 1000);
+	if (process->stops.count)
+		fprintf(out, ", %zu thread%s stood still for %s%.1f ms", process->stops.count,
+			process->stops.count == 1 ? "" : "s", process->stops.count == 1 ? "" : "up to ",
+			process->stops.longest_s * 1000);
 	fputc('\n', out);
 	print_parents(process, out);
 }

@@ -13,6 +13,13 @@
 #include "base/procfs.h"
 #include "base/remote.h"
 
+/* DWARF's number of the register, or of the column, that has the return address. */
+#if defined(__x86_64__)
+#define RETURN_ADDRESS 16
+#elif defined(__aarch64__)
+#define RETURN_ADDRESS 30
+#endif
+
 /* A file that is mapped, from its first mapping to the end of its last one. */
 struct mapped {
 	uint64_t start, end;
@@ -32,12 +39,13 @@ struct unwind {
 	bool (*take)(void *arg, const struct unwind_frame *frame);
 	void *arg;
 	struct mapped *last; /* file of the last frame; NULL: none */
+	uint64_t last_pc;    /* in the function of that */
 	enum unwind_end end;
 };
 
 struct unwind_registers unwind_registers_from(const struct user_regs_struct *regs)
 {
-	struct unwind_registers out;
+	struct unwind_registers out = {.is_partial = false};
 #if defined(__x86_64__)
 	const uint64_t values[UNWIND_REGISTERS] = {
 		regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp, regs->r8,
@@ -51,6 +59,18 @@ struct unwind_registers unwind_registers_from(const struct user_regs_struct *reg
 	out.values[32] = regs->pc;
 #endif
 	return out;
+}
+
+bool unwind_registers_at(uint64_t stack_pointer, uint64_t pc, struct unwind_registers *out)
+{
+	*out = (struct unwind_registers){.is_partial = true};
+	out->values[UNWIND_SP] = stack_pointer;
+	out->values[UNWIND_REGISTERS - 1] = pc;
+#if defined(__x86_64__)
+	return stack_pointer && pc;
+#else
+	return false;
+#endif
 }
 
 static void note_code(struct mapped *file, const struct procfs_map *map)
@@ -210,7 +230,12 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	dwfl_thread_state_register_pc(thread, u->registers->values[UNWIND_REGISTERS - 1]);
 	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS - 1, values);
 #else
-	return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS, u->registers->values);
+	const uint64_t *values = u->registers->values;
+
+	if (!u->registers->is_partial)
+		return dwfl_thread_state_registers(thread, 0, UNWIND_REGISTERS, values);
+	return dwfl_thread_state_registers(thread, UNWIND_SP, 1, values + UNWIND_SP) &&
+	       dwfl_thread_state_registers(thread, UNWIND_REGISTERS - 1, 1, values + UNWIND_REGISTERS - 1);
 #endif
 }
 
@@ -319,8 +344,27 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 		return DWARF_CB_ABORT;
 	}
 	u->last = file;
+	u->last_pc = pc - !is_innermost;
 	errno = 0;
 	return DWARF_CB_OK;
+}
+
+/* Returns whether the last frame's function has no caller, as its call frame information says. */
+static bool is_outermost(const struct unwind *u)
+{
+	Dwarf_Addr bias = 0, pc = u->last_pc;
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, pc);
+	Dwarf_CFI *cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+	Dwarf_Frame *frame = NULL;
+	Dwarf_Op *ops, memory[3];
+	size_t count;
+	bool undefined;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame))
+		return false;
+	undefined = !dwarf_frame_register(frame, RETURN_ADDRESS, memory, &ops, &count) && ops == memory && !count;
+	free(frame);
+	return undefined;
 }
 
 enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
@@ -333,8 +377,12 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 	u->end = UNWIND_WHOLE;
 	searching = u;
 	errno = 0;
-	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0)
+	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0) {
+		/* A register that is not known ends the search like a function that has no caller. */
+		if (u->end == UNWIND_WHOLE && registers->is_partial && !is_outermost(u))
+			u->end = UNWIND_BROKEN;
 		return u->end;
+	}
 	if (errno == ENOMEM && !u->last)
 		return UNWIND_NO_MEMORY;
 	/* Its call frame information was not read. */

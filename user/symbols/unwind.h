@@ -22,6 +22,8 @@
 /* By DWARF's numbers: on x86-64 rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; on arm64 x0 to x30, sp, pc. */
 struct unwind_registers {
 	uint64_t values[UNWIND_REGISTERS];
+	/* Only stack pointer and pc are known: where a caller is found by another one, the search for it ends. */
+	bool is_partial;
 };
 /*
  * Returns a word without the signature that arm64 puts into return addresses (pointer authentication): it is in the
@@ -31,6 +33,12 @@ struct unwind_registers {
 uint64_t unwind_strip_signature(uint64_t word, uint64_t mapped_end);
 /* Takes them from what ptrace(2) and core files have, NT_PRSTATUS. */
 struct unwind_registers unwind_registers_from(const struct user_regs_struct *regs);
+/*
+ * Makes those of a thread that sleeps in the kernel, of which /proc tells the stack pointer and the pc. Returns whether
+ * frames can be found by these: not on arm64, where the function that enters the kernel has its return address in a
+ * register.
+ */
+bool unwind_registers_at(uint64_t stack_pointer, uint64_t pc, struct unwind_registers *out);
 
 struct unwind_frame {
 	uint64_t pc;      /* where the frame stands; behind a call, of all but the first */

@@ -33,7 +33,7 @@ static struct dump_process *take(int32_t line)
 struct later {
 	int32_t line;
 	uint64_t start_time, sleeps;
-	bool stood, runs;
+	bool stood, alone, runs;
 	enum dump_change change;
 	size_t ended;
 };
@@ -49,6 +49,8 @@ static void test_changes(void **unused)
 		{.line = 3, .start_time = 1000, .sleeps = 42, .stood = true, .change = DUMP_CHANGE_NONE},
 		{.line = 3, .start_time = 1000, .sleeps = 41, .stood = true, .change = DUMP_CHANGE_SAME_PLACE},
 		{.line = 3, .start_time = 1000, .sleeps = 43, .stood = true, .change = DUMP_CHANGE_SAME_PLACE},
+		{.line = 3, .start_time = 1000, .sleeps = 42, .alone = true, .change = DUMP_CHANGE_NONE},
+		{.line = 3, .start_time = 1000, .sleeps = 41, .alone = true, .change = DUMP_CHANGE_SAME_PLACE},
 		{.line = 4, .start_time = 1000, .sleeps = 40, .change = DUMP_CHANGE_MOVED},
 		{.line = 3, .start_time = 1000, .sleeps = 40, .runs = true, .change = DUMP_CHANGE_MOVED},
 		/* Another thread has its TID. */
@@ -63,6 +65,7 @@ static void test_changes(void **unused)
 		now->threads[0].state.sleeps = rows[i].sleeps;
 		if (rows[i].stood)
 			before->stood_s = now->stood_s = 0.001;
+		before->threads[0].was_stopped = now->threads[0].was_stopped = rows[i].alone;
 		if (rows[i].runs)
 			now->threads[0].state.wait.state = PYBPF_STATE_RUNNING;
 		assert_int_equal(dump_compare(before, now, &now->threads[0]), rows[i].change);
