@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -195,6 +196,33 @@ def test_a_script_that_starts_python(python, tmp_path):
     wrapper.chmod(0o755)
     assert pybpf("-q", "-F", 499, "-o", path, "--", wrapper).code == 0
     assert total(harness.parse(path.read_text())) > 50
+
+
+DAEMON = """
+import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+if sys.argv[1] == "ends": os._exit(0)
+print(os.getpid(), flush=True)
+os.close(2)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("what", ["goes on", "ends"])
+def test_a_process_that_outlives_the_command(python, what, tmp_path):
+    """It is told how to sample what a program has left behind that makes itself a daemon."""
+    out = tmp_path / "out"
+    with open(out, "w", encoding="ascii") as stdout:
+        run = command(python, "-c", DAEMON, what, options=("-o", os.devnull), stdout=stdout)
+    assert run.code == 0, run.err
+    told = re.findall(r"the command has ended.*; process (\d+) \(.*\), which it started, goes on: -p (\d+) samples it\n", run.err)
+    if what == "ends":
+        assert "goes on" not in run.err and "go on" not in run.err, run.err
+        return
+    pid = out.read_text(encoding="ascii").strip()
+    os.kill(int(pid), signal.SIGKILL)
+    assert told == [(pid, pid)], run.err
 
 
 def test_command_not_found(tmp_path):

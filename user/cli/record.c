@@ -250,6 +250,8 @@ static int record_command(struct record *r, const sigset_t *mask)
 		code = CLI_FAILED;
 	if (!code && end == SESSION_END_DURATION && !r->options.quiet)
 		tell_wait(r, &command);
+	if (!code && end == SESSION_END_TARGET && !r->options.quiet)
+		session_print_left_behind(session, stderr);
 	session_run_command(&command);
 	if (!code)
 		code = command.exit_code;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -289,6 +290,48 @@ void session_print_simulated(struct session *s, const struct session_account *ac
 	      "shows the "
 	      "stacks\n",
 	      out);
+}
+
+/* What ends because the command has ended, such as multiprocessing's trackers, does so within this. */
+#define ENDING_NS    200000000
+#define ENDING_LOOKS 20
+
+struct left_behind {
+	const struct processes_record *first;
+	uint64_t count;
+};
+
+static void count_left_behind(struct processes_record *process, void *arg)
+{
+	struct left_behind *found = arg;
+	struct procfs_stat stat;
+
+	if (process->state != PROCESSES_PYTHON || process->ended || procfs_read_stat(process->pid, &stat) ||
+	    stat.start_time != process->start || strchr("ZXx", stat.state))
+		return;
+	found->first = found->count++ ? found->first : process;
+}
+
+void session_print_left_behind(struct session *s, FILE *out)
+{
+	const struct timespec pause = {.tv_nsec = ENDING_NS / ENDING_LOOKS};
+	struct left_behind found;
+
+	for (int looks = 0; looks <= ENDING_LOOKS; looks++) {
+		if (looks)
+			nanosleep(&pause, NULL);
+		found = (struct left_behind){0};
+		processes_visit_all(s->processes, count_left_behind, &found);
+		if (!found.count)
+			return;
+	}
+	fprintf(out, "pybpf: the command has ended, and the run with it; process %d (", found.first->pid);
+	text_print(found.first->comm, out);
+	putc(')', out);
+	if (found.count > 1)
+		fprintf(out, " and %" PRIu64 " more, which it started, go on: -p samples them\n", found.count - 1);
+	else
+		fprintf(out, ", which it started, goes on: -p %d samples it\n", found.first->pid);
 }
 
 /* If chosen processes were idle and have others below them that run Python and were not chosen, says so. */

@@ -14,6 +14,9 @@
 /* After session_collect: prints what is known of the chosen Python processes without a sample with Python frames. */
 void session_print_unsampled(struct session *s, const struct session_account *account, FILE *out);
 
+/* After the end of a run's command: names the processes of Python that it has left behind, if there are any. */
+void session_print_left_behind(struct session *s, FILE *out);
+
 /*
  * Returns whether so many samples are too few, by more than chance, for a thread time in which a timer of equal periods
  * would have met `expected`: below the 99.9 % interval of as many independent samples, and by a twentieth at least.
