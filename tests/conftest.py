@@ -124,7 +124,7 @@ class Journal:
 
 
 def pytest_sessionstart(session):
-    # What tests start is not (harness.priority_of).
+    # What tests start is not (harness.niceness_of).
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
     path = os.environ.get("PYBPF_JOURNAL")

@@ -168,7 +168,7 @@ def niceness(nice):
             os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
-def priority_of(argv):
+def niceness_of(argv):
     """For programs that are profiled: a test (tests/conftest.py) is not kept from its work by those of the tests beside it.
 
     A free-threaded Python among the words has to be nicer to itself. Its threads yield the CPU while they wait for one of
@@ -176,7 +176,21 @@ def priority_of(argv):
     much to do.
     """
     free_threaded = {item.argv[-1] for item in pythons.interpreters() if item.kind == "free-threaded"}
-    return niceness(-10 if free_threaded & set(map(str, argv)) else 0)
+    return -10 if free_threaded & set(map(str, argv)) else 0
+
+
+def priority_of(argv):
+    return niceness(niceness_of(argv))
+
+
+def renice(pid, nice):
+    """All threads of a process, and of those below it."""
+    with contextlib.suppress(OSError):
+        for tid in os.listdir("/proc/%d/task" % pid):
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, int(tid), nice)
+                for child in Path("/proc/%d/task/%s/children" % (pid, tid)).read_text(encoding="ascii").split():
+                    renice(int(child), nice)
 
 
 def stop(process):
@@ -201,8 +215,8 @@ def target(interpreter, name, *args):
         argv = ["taskset", "-c", "0", *argv]
 
     def start():
-        with priority_of(argv):
-            return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+        # Until it is ready it is a part of the test.
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
 
     process = start()
     try:
@@ -214,6 +228,7 @@ def target(interpreter, name, *args):
             stop(process)
             process = start()
             ready = read_ready_line(process)
+        renice(process.pid, niceness_of(argv))
         yield Target(process, ready)
     finally:
         stop(process)

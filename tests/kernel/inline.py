@@ -41,15 +41,16 @@ class Source:
 @contextlib.contextmanager
 def running(interpreter, source, *args):
     """A target that has said that it is ready; killed at the end."""
-    with harness.priority_of(interpreter.argv):
-        process = subprocess.Popen(
-            [*interpreter.argv, "-c", source.text, *map(str, args)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
+    process = subprocess.Popen(
+        [*interpreter.argv, "-c", source.text, *map(str, args)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    )
     try:
-        yield harness.Target(process, harness.read_ready_line(process))
+        ready = harness.read_ready_line(process)
+        harness.renice(process.pid, harness.niceness_of(interpreter.argv))
+        yield harness.Target(process, ready)
     finally:
         harness.stop(process)
 
