@@ -362,6 +362,13 @@ def check_frozen(outcome):
     assert sleeper["state"] == "sleep", sleeper
 
 
+def check_dump_native(outcome):
+    """On arm64 a thread that sleeps is stopped, too: its last function has its return address in a register."""
+    process, sleeper = json.loads(outcome.read("folded")), dumped_threads(outcome)["sleeper"]
+    assert sleeper["native_whole"] and len(sleeper["native_frames"]) > 5, sleeper
+    assert (process["threads_stopped"] < 3) == (platform.machine() == "x86_64"), process["threads_stopped"]
+
+
 def check_ps(outcome):
     process = json.loads(outcome.read("folded"))[0]
     assert process["version"] == "%d.%d.%d" % sys.version_info[:3] and not process["not_supported"], process
@@ -461,6 +468,7 @@ MODES = [
     loop("agent --mode=gil", "stands", "agent -p {pid} --epoch 1s --mode=gil", check_agent_gil, how="agent", account=False),
     Mode("dump", "stands", "dump -p {pid} --json", check_dump, how="look", account=False),
     Mode("dump --freeze", "stands", "dump -p {pid} --json --freeze", check_frozen, how="look", account=False),
+    Mode("dump --native", "stands", "dump -p {pid} --json --native", check_dump_native, how="look", account=False),
     Mode("dump --core", "stands", "dump --core {core} --json", check_frozen, how="core", account=False),
     Mode("ps", "stands", "ps -p {pid} --json", check_ps, how="look", account=False),
     Mode("doctor", "stands", "doctor", check_doctor, how="look", account=False),
