@@ -16,6 +16,7 @@
 #include "dump/thread_locals.h"
 #include "helper/helper.h"
 #include "rights/priority.h"
+#include "symbols/page_cache.h"
 #include "symbols/thread_name.h"
 
 /* Longest wait for threads to stop, all together, beside those that do: they stop when an uninterruptible sleep ends.
@@ -25,10 +26,18 @@
 /* Returns the address of threading._active of the thread's interpreter, or 0. */
 static uint64_t find_names(struct dump_collector *c, const struct dump_known *known)
 {
-	if (c->names_interp != known->interp) {
-		c->names_interp = known->interp;
-		c->names = pysym_find_threads(&c->memory, c->runtimes[known->runtime].layout, known->interp);
-	}
+	struct walk_memory memory = c->memory;
+	struct page_cache *cache;
+
+	if (c->names_interp == known->interp)
+		return c->names;
+	/* A search among all modules: hundreds of reads, of what hardly changes, each a question to a helper. */
+	cache = page_cache_new(&c->memory);
+	if (cache)
+		page_cache_memory(cache, &memory);
+	c->names_interp = known->interp;
+	c->names = pysym_find_threads(&memory, c->runtimes[known->runtime].layout, known->interp);
+	page_cache_free(cache);
 	return c->names;
 }
 
