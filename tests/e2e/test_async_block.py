@@ -42,9 +42,14 @@ def run_blocks(python, kind, tmp_path, *options):
     account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
     assert account["count"] == sum(place["count"] for place in account["longest"])
     assert account["places"] == len(account["longest"])
-    # A task may block its loop in several places, also where it only waits for a CPU: the one with the most counts.
-    places = sorted(account["longest"], key=lambda place: place["count"])
-    return json.loads(done.stdout), {name(place): place for place in places}, done.stderr
+    # A task may block its loop in several places, also where it only waits for a CPU: that with the most counts stands for all.
+    listed = {}
+    for place in sorted(account["longest"], key=lambda place: -place["count"]):
+        one = listed.setdefault(name(place), {**place, "count": 0, "total_s": 0, "longest_s": 0})
+        one["count"] += place["count"]
+        one["total_s"] += place["total_s"]
+        one["longest_s"] = max(one["longest_s"], place["longest_s"])
+    return json.loads(done.stdout), listed, done.stderr
 
 
 def check(says, listed, name, function):

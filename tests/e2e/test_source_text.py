@@ -234,7 +234,9 @@ def test_lone_carriage_returns(python, tmp_path):
     release(tmp_path, "current", OLD)
     (tmp_path / "current" / "shop.py").write_bytes(OLD.replace("import time\n", "import time\r\r").encode())
     with serving(python, tmp_path) as (_, say):
-        dump = harness.pybpf("dump", "-p", say())
+        pid = say()
+        harness.wait_for(lambda: harness.state(pid) == "S")  # it says so before it sleeps
+        dump = harness.pybpf("dump", "-p", pid)
         assert "time.sleep(seconds)  # the old text" in dump.out, dump.out
 
 
