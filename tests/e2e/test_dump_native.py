@@ -195,6 +195,37 @@ def test_threads_that_another_process_traces():
     assert other["native_frames"] is None and other["frames"][-1]["function"] == "turn"
 
 
+# vfork() waits uninterruptibly, here in a function of which nothing tells how it was called.
+STUCK = """
+#include <unistd.h>
+void stuck(void) { if (!vfork()) { sleep(30); _exit(0); } }
+"""
+ALL_STUCK = """
+import ctypes, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+for _ in range(40): threading.Thread(target=library.stuck, daemon=True).start()
+print("[]", flush=True)
+time.sleep(1000)
+"""
+
+
+@tells_sleepers
+def test_threads_that_do_not_stop(tmp_path):
+    """They are waited for together, not one by one: a minute would be over before."""
+    path = tmp_path / "stuck.so"
+    subprocess.run(["cc", "-xc", "-O1", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-o", path, "-"],
+                   input=STUCK, text=True, check=True)
+    argv = [harness.default_python().argv[0], "-c", ALL_STUCK, path]
+    with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        harness.read_ready_line(process)
+        run = pybpf("dump", "-p", process.pid, "--native", "--json")
+        os.killpg(process.pid, signal.SIGKILL)
+    assert run.code == 1 and "cannot be stopped: they are in an uninterruptible sleep" in run.err, run.err
+    main, *others = json.loads(run.out)["threads"]
+    assert main["native_whole"] and len(others) == 40
+    assert all(thread["native_frames"] is None and thread["cause"] for thread in others)
+
+
 NAPS = """
 import random, threading, time
 def nap(_): time.sleep(random.random() * 0.012)

@@ -39,7 +39,7 @@ struct dump_collector {
 	const struct dump_core *core;
 	const struct dump_peers *peers;
 	struct dump_locals_wanted locals;
-	struct dump_freeze freeze; /* of all threads, if stopped; else of the one that is looked at, or of none */
+	struct dump_freeze freeze; /* the threads that are stopped: all of them, or the one that is being read */
 	uint64_t vain_ns;          /* of waiting for threads that did not stop */
 	uint64_t native_moment;    /* as dump_read_native() takes it */
 	struct discovery_python *pythons;

@@ -256,7 +256,7 @@ static int read_thread(struct dump_collector *c, const struct dump_known *known,
 	return err;
 }
 
-/* Threads that run have no native frames then. */
+/* They have no native frames then. */
 static void tell_not_stopped(struct dump_collector *c, int err)
 {
 	struct procfs_status status;
@@ -264,19 +264,26 @@ static void tell_not_stopped(struct dump_collector *c, int err)
 
 	dump_note_unread(c, err);
 	if (!c->cannot_stop)
-		log_warn("process %d: C functions of threads that run are left out, since these cannot be stopped: %s",
+		log_warn("process %d: C functions are left out of threads that cannot be stopped: %s",
 			 c->out->row->process.pid,
-			 traced ? "another process traces them (a debugger?)" : strerror(-err));
+			 traced          ? "another process traces them (a debugger?)"
+			 : err == -EBUSY ? "they are in an uninterruptible sleep"
+					 : strerror(-err));
 	c->cannot_stop = true;
 }
 
 /* Stops a thread, and reads it once more, with its native frames. */
 static int read_stopped(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
-	uint64_t patience_ns = c->vain_ns < STOP_PATIENCE_NS ? STOP_PATIENCE_NS - c->vain_ns : 0;
 	uint64_t stood_ns, before_ns = clock_ns(CLOCK_MONOTONIC);
-	int err = dump_freeze_thread(c->pid, thread->tid, patience_ns, &c->freeze);
+	int err;
 
+	/* Even to let go of one that does not stop is waited for. */
+	if (c->vain_ns >= STOP_PATIENCE_NS) {
+		thread->native_unread = true;
+		return 0;
+	}
+	err = dump_freeze_thread(c->pid, thread->tid, STOP_PATIENCE_NS - c->vain_ns, &c->freeze);
 	if (err == -ESRCH)
 		return read_thread(c, known, thread);
 	if (err) {

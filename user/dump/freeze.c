@@ -188,7 +188,7 @@ int dump_freeze_thread(pid_t pid, pid_t tid, uint64_t patience_ns, struct dump_f
 	if (!err)
 		wait_for_stops(f, f->began_ns + patience_ns);
 	if (!err && dump_stop_of(f, tid).what == DUMP_NOT_STOPPED)
-		err = !f->threads.count || frozen_at(f, 0)->gone ? -ESRCH : -ETIMEDOUT;
+		err = !f->threads.count || frozen_at(f, 0)->gone ? -ESRCH : -EBUSY;
 	if (err)
 		dump_thaw(f);
 	return err;

@@ -29,7 +29,7 @@ int dump_freeze(pid_t pid, struct dump_freeze *f, struct error *error);
 
 /*
  * Stops one thread; its process goes on. Returns 0, or negative errno and stops nothing: -ESRCH if it has ended,
- * -ETIMEDOUT if it did not stop in that time.
+ * -EBUSY if it did not stop in that time.
  */
 int dump_freeze_thread(pid_t pid, pid_t tid, uint64_t patience_ns, struct dump_freeze *f);
 
