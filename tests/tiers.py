@@ -103,6 +103,7 @@ THOROUGH = {
     "test_native_made::test_code_that_is_replaced": None,
     "test_native_made::test_names_are_the_users_own": ["another user's"],
     "test_native_made::test_numba": None,
+    "test_native_made::test_wasmtime": None,
     "test_native_made::test_trampolines_for_perf": ["*3.12*"],
     "test_native_perf": None,
     "test_native_unusual::test_aligned_stacks_are_whole": ["-O2 -mstackrealign"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--native: code that is in no file, as JITs make it: followed by what its instructions do, named by perf maps and GDB's JIT interface."""
+"""--native: code that is in no file, as JITs make it: followed by what its instructions do, named by perf maps, jitdumps and GDB's JIT interface."""
 
 import collections
 import contextlib
@@ -23,6 +23,7 @@ UNKNOWN = "[unknown code]"
 IN_C = ("nc_outer", "nc_middle", "nc_inner", "nc_burn")
 MADE = ("made outer", "made_framed", "made_frameless")
 NUMBA = "numba==0.68.1"
+WASMTIME = "wasmtime==50.0.1"
 
 
 @contextlib.contextmanager
@@ -33,8 +34,9 @@ def making(*words):
         try:
             yield target, path
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            for made in path, "/tmp/jit-%d.dump" % target.pid:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(made)
 
 
 def chains(run):
@@ -71,7 +73,7 @@ def check(found, made, spin, is_stale=False):
     assert is_stale or lost < found.total() / 2, found
 
 
-@pytest.mark.parametrize("how", ["named", "registered"])
+@pytest.mark.parametrize("how", ["named", "dumped", "registered"])
 def test_frames_and_names(how):
     with making(how) as (target, _):
         found = chains(harness.record_busy(target.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE))
@@ -217,3 +219,46 @@ def test_numba():
         assert names[:2] == ["<module>", "work"] and "Dispatcher_call" in names, harness.show(stack)
     assert whole > 0.9 * called.total() > 20, run.stats["native"]
     assert min(called[name] for name in COMPILED_NAMES) > 9 * called[UNKNOWN], called
+
+
+WEBASSEMBLY = """
+import os, sys, time
+import wasmtime
+os.chdir("{}")
+config = wasmtime.Config()
+config.profiler = "jitdump"
+store = wasmtime.Store(wasmtime.Engine(config))
+module = wasmtime.Module(store.engine, '''(module
+    (func $leaf (param $turns i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.xor (i32.mul (local.get $sum) (i32.const 1103515245)) (local.get $i)))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $i) (local.get $turns))))
+        (local.get $sum))
+    (func $middle (param $turns i32) (result i32) (i32.add (call $leaf (local.get $turns)) (i32.const 1)))
+    (func (export "run") (param $turns i32) (result i32) (i32.add (call $middle (local.get $turns)) (i32.const 1))))''')
+run = wasmtime.Instance(store, module, []).exports(store)["run"]
+def work(): run(store, 3000000)
+work()
+print("{}", flush=True)
+end = time.time() + 300
+while time.time() < end: work()
+"""
+
+
+def test_wasmtime(tmp_path):
+    """Cranelift's code has frame pointers; wasmtime writes a jitdump if it is told to."""
+    try:
+        python = peers.virtual_environment("wasmtime", (WASMTIME,)) / "python"
+    except peers.Missing as why:
+        pytest.skip(str(why))
+    with harness.started([python, "-c", WEBASSEMBLY.replace("{}", str(tmp_path), 1)], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=5, rate=RATE)
+    found = collections.Counter()
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        if "leaf" in names or UNKNOWN in names:
+            assert names[:2] == ["<module>", "work"], harness.show(stack)
+            found[INCOMPLETE not in names and names[-2:] == ["middle", "leaf"]] += count
+    assert found[True] > 0.9 * found.total() > 20, found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""made_code.py LIBRARY SECONDS [named] [registered] [changing] [replaced]: calls code that it makes, as a JIT does. LIBRARY is build/native_calls.so.
+"""made_code.py LIBRARY SECONDS [named] [dumped] [registered] [changing] [replaced]: calls code that it makes, as a JIT does. LIBRARY is build/native_calls.so.
 
-The first and the last of its functions keep no frame pointer. named: /tmp/perf-PID.map has their names. registered:
-they are registered with debuggers, as LLVM does it. changing: at the same addresses the last one has another frame every
+The first and the last of its functions keep no frame pointer. named: /tmp/perf-PID.map has their names. dumped:
+/tmp/jit-PID.dump has them. registered: they are registered with debuggers, as LLVM does it. changing: at the same addresses the last one has another frame every
 now and then. replaced: "made first" and "made second" are in the place of the latter by turns, each registered while it is
 there, and called by a function of that name.
 """
@@ -119,6 +119,17 @@ def write_map():
             out.write("%x %x %s\n" % (base + at, SIZE, name))
 
 
+def write_dump():
+    """As tools/perf/Documentation/jitdump-specification.txt of Linux says. Returns what has to be kept meanwhile."""
+    with open("/tmp/jit-%d.dump" % os.getpid(), "wb+") as out:
+        out.write(struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, os.getpid(), time.monotonic_ns(), 0))
+        for index, (at, name) in enumerate(((OUTER, "made outer"), (FRAMED, "made_framed"), (FRAMELESS, "old"), (FRAMELESS, "made_frameless"), (SPIN, "made_spin"))):
+            code = struct.pack("<IIQQQQ", os.getpid(), os.getpid(), base + at, base + at, SIZE, index) + name.encode() + b"\0" + memory[at : at + SIZE]
+            out.write(struct.pack("<IIQ", 0, 16 + len(code), time.monotonic_ns()) + code)
+        out.flush()
+        return mmap.mmap(out.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+
+
 def main(seconds, changing):
     begin = time.time()
     while time.time() < begin + seconds:
@@ -131,6 +142,8 @@ def main(seconds, changing):
 if __name__ == "__main__":
     if "named" in sys.argv[3:]:
         write_map()
+    if "dumped" in sys.argv[3:]:
+        dump = write_dump()
     if "registered" in sys.argv[3:]:
         registered = register([(OUTER, "made outer"), (FRAMED, "made_framed"), (FRAMELESS, "made_frameless"), (SPIN, "made_spin")])
     print(json.dumps({"pid": os.getpid()}))

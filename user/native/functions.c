@@ -8,6 +8,10 @@
 
 #include "base/array.h"
 
+/* Programs have no higher addresses, and JITs make no larger functions. */
+#define ADDRESS_MAX   ((uint64_t)1 << 47)
+#define MADE_SIZE_MAX ((uint64_t)1 << 32)
+
 /* From 3.6 on, and 2.7: Python/ceval.c. */
 static const char *const loops[] = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"};
 
@@ -128,4 +132,19 @@ int native_find_names(struct elf_file *elf, struct native_named *named, size_t c
 	struct search_names search = {named, count};
 
 	return elf_file_functions(elf, try_names, &search);
+}
+
+void native_give_name(struct native_named *named, size_t count, uint64_t start, uint64_t size, const char *name)
+{
+	if (!*name || start >= ADDRESS_MAX || size >= MADE_SIZE_MAX)
+		return;
+	for (size_t i = native_count_below(named, count, start); i < count && named[i].address - start < size; i++) {
+		named[i].start = start;
+		named[i].size = size;
+		snprintf(named[i].symbol, sizeof(named[i].symbol), "%.*s", NATIVE_SYMBOL_MAX - 1, name);
+		for (char *at = named[i].symbol; *at; at++) {
+			if ((unsigned char)*at < ' ' || *at == 0x7f)
+				*at = '?';
+		}
+	}
 }

@@ -36,6 +36,11 @@ struct native_named {
  * file that has symbols of the code. Returns 0 or negative errno.
  */
 int native_find_names(struct elf_file *elf, struct native_named *named, size_t count);
+/*
+ * Names those of the addresses, which are in order, that are in a range of code made at run time, whatever names they
+ * have. Control characters are shown as '?'. A range where programs have no code, or without a name, names none.
+ */
+void native_give_name(struct native_named *named, size_t count, uint64_t start, uint64_t size, const char *name);
 /* Returns how many of these addresses, which are in order, are below this one. */
 size_t native_count_below(const struct native_named *named, size_t count, uint64_t address);
 

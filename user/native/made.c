@@ -10,6 +10,7 @@
 #include "base/remote.h"
 #include "native/jit_files.h"
 #include "native/jit_images.h"
+#include "native/jitdump.h"
 #include "native/mapped.h"
 #include "native/perf_map.h"
 
@@ -78,16 +79,48 @@ static int open_perf_map(pid_t pid)
 	return fd;
 }
 
-static void read_perf_map(int fd, struct native_named *named, size_t count)
-{
-	FILE *in = fdopen(fd, "r");
+struct dump_search {
+	pid_t pid;
+	char name[32];
+	int fd;
+};
 
-	if (!in) {
+/* A JIT maps its dump as if it were code, so that profilers get to know of it. */
+static int visit_dump(const struct procfs_map *map, void *arg)
+{
+	struct dump_search *search = arg;
+	const char *name = strrchr(map->path, '/');
+
+	if (!map->executable || !map->inode || !name || strcmp(name + 1, search->name) != 0)
+		return 0;
+	search->fd = procfs_open_map(search->pid, map);
+	return search->fd >= 0;
+}
+
+/* Opens the process's jitdump. Its name has the PID as the process sees it. */
+static int open_jitdump(pid_t pid)
+{
+	struct dump_search search = {.pid = pid, .fd = -1};
+	struct procfs_status status;
+
+	if (procfs_read_status(pid, &status))
+		return -1;
+	snprintf(search.name, sizeof(search.name), "jit-%d.dump", status.inside);
+	procfs_each_map(pid, visit_dump, &search);
+	return search.fd;
+}
+
+static void read_names(int fd, void (*find)(FILE *in, struct native_named *named, size_t count),
+		       struct native_named *named, size_t count)
+{
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (in) {
+		find(in, named, count);
+		fclose(in);
+	} else if (fd >= 0) {
 		close(fd);
-		return;
 	}
-	native_perf_map_find(in, named, count);
-	fclose(in);
 }
 
 static bool all_have_names(const struct native_named *named, size_t count)
@@ -125,12 +158,9 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 
 void native_find_made_names(pid_t pid, struct native_named *named, size_t count)
 {
-	int fd;
-
 	pid = procfs_task(pid, NULL) ?: pid;
-	fd = open_perf_map(pid);
-	if (fd >= 0)
-		read_perf_map(fd, named, count);
+	read_names(open_jitdump(pid), native_jitdump_find, named, count);
+	read_names(open_perf_map(pid), native_perf_map_find, named, count);
 	/* Files are searched for the list, which takes some time. */
 	if (!all_have_names(named, count))
 		read_registered(pid, named, count);

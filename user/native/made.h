@@ -30,9 +30,9 @@ void native_own_made(struct native_mapped *mapped, uint64_t life);
 void native_made_about(const struct native_mapped *mapped, struct native_file *out);
 
 /*
- * Finds the names of addresses, which are in order: by the process's perf map (perf_map.h) if it is the process's
- * user's own, by what it has registered with debuggers (jit_images.h), and by the instructions of CPython's
- * trampolines. To be called in a helper.
+ * Finds the names of addresses, which are in order: by the jitdump that the process maps (jitdump.h), by its perf map
+ * (perf_map.h) if it is the process's user's own, by what it has registered with debuggers (jit_images.h), and by the
+ * instructions of CPython's trampolines. To be called in a helper.
  */
 void native_find_made_names(pid_t pid, struct native_named *named, size_t count);
 

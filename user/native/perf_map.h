@@ -12,9 +12,8 @@
 #define NATIVE_PERF_MAP_MAX (64 << 20)
 
 /*
- * Finds the names of addresses, which are in order, in a perf map. Lines of another shape are left out, as is
- * what lies behind NATIVE_PERF_MAP_MAX bytes. Control characters are shown as '?'. The last name of an address is its
- * own.
+ * Finds the names of addresses, which are in order, in a perf map: native_give_name(). Lines of another shape are left
+ * out, as is what lies behind NATIVE_PERF_MAP_MAX bytes. The last name of an address is its own.
  */
 void native_perf_map_find(FILE *in, struct native_named *named, size_t count);
 
