@@ -13,41 +13,11 @@ from pathlib import Path
 
 import harness
 from harness import process_names, pybpf
+from protobuf import fields, number, of
 from receiver import Answer, receiving
 from test_agent import account, agent, as_json, end, epochs, values
 
 HOME = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-
-
-def number(data, at):
-    """A number of protobuf, and where the next thing begins."""
-    value, shift = 0, 0
-    while True:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-
-
-def fields(data):
-    """The fields of a message: a number or bytes each."""
-    at = 0
-    while at < len(data):
-        key, at = number(data, at)
-        if key & 7 == 0:
-            value, at = number(data, at)
-        else:
-            size, at = number(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
-            value, at = data[at : at + size], at + size
-        yield key >> 3, value
-
-
-def of(data, *path):
-    """All values at a path of field numbers."""
-    for key, value in fields(data):
-        if key == path[0]:
-            yield from of(value, *path[1:]) if path[1:] else [value]
 
 
 def otlp_total(body):

@@ -16,7 +16,8 @@ import pytest
 import harness
 from harness import cpu_s, process_names
 from test_agent import agent, as_json, end, epochs, values
-from test_agent_push import HOME, of, pprof_total
+from protobuf import of
+from test_agent_push import HOME, pprof_total
 from test_agent_waits import pprof_sums
 
 DURATION_NS = 10  # Profile.duration_nanos

@@ -12,7 +12,8 @@ import harness
 from harness import pybpf
 from receiver import receiving
 from test_agent import account, agent, as_json, end, epochs, values
-from test_agent_push import HOME, base, number, of, otlp_total
+from protobuf import numbers, of
+from test_agent_push import HOME, base, otlp_total
 
 STATES = "thread_ns"
 
@@ -83,9 +84,7 @@ def pprof_sums(body):
     types = [tuple(strings[next(of(one, field))] for field in (1, 2)) for one in of(profile, 1)]
     sums = dict.fromkeys(types, 0)
     for packed in of(profile, 2, 2):
-        at = 0
-        for one in types:
-            value, at = number(packed, at)
+        for one, value in zip(types, numbers(packed)):
             sums[one] += value
     return sums
 

@@ -11,8 +11,9 @@ import pytest
 import formats
 import harness
 import receiver
+from protobuf import of
 from receiver import Answer, receiving
-from test_agent_push import of, pprof_total
+from test_agent_push import pprof_total
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
