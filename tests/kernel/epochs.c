@@ -16,10 +16,13 @@
 #include <string.h>
 #include <time.h>
 
+#include <bpf/bpf.h>
+
 #include "base/clock.h"
 #include "cli/services.h"
 #include "discovery/discovery.h"
 #include "helper/helper.h"
+#include "kernel/internal.h"
 #include "session/account.h"
 #include "session/internal.h"
 
@@ -53,18 +56,31 @@ static int print_waits(const struct profile *profile, void *arg)
 	return fflush(stdout) ? -EIO : 0;
 }
 
+static size_t count_keys(const struct bpf_map *map)
+{
+	struct pybpf_code_key key, *last = NULL;
+	size_t count = 0;
+
+	while (!bpf_map_get_next_key(bpf_map__fd(map), last, &key)) {
+		last = &key;
+		count++;
+	}
+	return count;
+}
+
 static int print_part(const struct profile *profile, void *arg)
 {
-	size_t count, events;
+	const struct session *s = arg;
+	size_t count, events,
+		codes = count_keys(s->kernel->skel->maps.codes) + count_keys(s->kernel->skel->maps.codes_2);
 	const struct profile_sample *samples = profile_samples(profile, &count);
 	uint64_t total = 0;
 
-	(void)arg;
 	for (size_t i = 0; i < count; i++)
 		total += samples[i].value;
 	profile_events(profile, &events);
-	printf("{\"samples\": %" PRIu64 ", \"distinct\": %zu, \"events\": %zu, \"bytes\": %zu}\n", total, count, events,
-	       mallinfo2().uordblks);
+	printf("{\"samples\": %" PRIu64 ", \"distinct\": %zu, \"events\": %zu, \"bytes\": %zu, \"codes\": %zu}\n",
+	       total, count, events, mallinfo2().uordblks, codes);
 	return fflush(stdout) ? -EIO : 0;
 }
 

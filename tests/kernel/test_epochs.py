@@ -113,6 +113,9 @@ def test_what_is_forgotten_makes_room():
     middle = len(parts) // 2
     early, late = (max(part["bytes"] for part in half) for half in (parts[:middle], parts[middle:]))
     assert late < 2 * early, parts
+    # Two maps take turns.
+    all_codes = min(stats["code_objects"]["seen"], 2 * room)
+    assert max(part["codes"] for part in parts[middle:]) < 0.7 * all_codes, (parts, stats)
 
 
 def by_thread(part):

@@ -201,6 +201,31 @@ static int become_without_rights(void)
 	return caller_become(&stranger) == -EPERM ? 0 : 2;
 }
 
+/* A program with more rights than its user has, whose variables anybody can set. */
+static int find_with_somebodys_variables(void)
+{
+	struct caller caller;
+
+	if (setgroups(0, NULL) || setresgid(STRANGER_GROUP, STRANGER_GROUP, STRANGER_GROUP) ||
+	    setresuid(STRANGER + 1, STRANGER + 1, 0))
+		return 1;
+	caller_find(&caller);
+	if (caller.uid != STRANGER + 1 || caller.gid != STRANGER_GROUP)
+		return 2;
+	if (setresuid(STRANGER + 1, 0, 0))
+		return 3;
+	caller_find(&caller);
+	return caller.uid == STRANGER + 1 && caller.gid == STRANGER_GROUP ? 0 : 4;
+}
+
+static void test_variables_of_another_than_sudo(void **unused)
+{
+	(void)unused;
+	need_root();
+	set_sudo("3141592", "7");
+	in_child(find_with_somebodys_variables);
+}
+
 static void test_rights_are_missing(void **unused)
 {
 	(void)unused;
@@ -215,6 +240,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_without_sudo, forget_sudo),
 		cmocka_unit_test_teardown(test_numbers_that_are_none, forget_sudo),
 		cmocka_unit_test_teardown(test_sudo, forget_sudo),
+		cmocka_unit_test_teardown(test_variables_of_another_than_sudo, forget_sudo),
 		cmocka_unit_test_teardown(test_become_a_user_without_account, forget_sudo),
 		cmocka_unit_test_teardown(test_become_a_user_with_an_account, forget_sudo),
 		cmocka_unit_test_teardown(test_rights_are_missing, forget_sudo),
