@@ -141,7 +141,8 @@ enum pybpf_native_exact {
 	X(REGISTER, "register", "in code whose frame is found by a register that is not followed")                     \
 	X(STUCK, "stuck", "whose stack did not lead outwards")                                                         \
 	X(LIMIT, "limit", "deeper than 1,024 native frames")                                                           \
-	X(NO_REGISTERS, "no_registers", "of threads whose registers were not there")
+	X(NO_REGISTERS, "no_registers", "of threads whose registers were not there")                                   \
+	X(SWITCH, "switch", "while the stack of another greenlet, or of an exception's handler, was being restored")
 
 enum pybpf_native_end {
 	PYBPF_NATIVE_NOT_ASKED,

@@ -12,6 +12,7 @@
 #include "symbols/native_libraries.h"
 #include "symbols/native_places.h"
 #include "symbols/native_plumbing.h"
+#include "symbols/native_roles.h"
 
 /* Bytes of a frame's text: a name, or a file and an offset. */
 #define TEXT_MAX 512
@@ -34,7 +35,7 @@ struct instruction {
 	uint8_t naming;    /* enum naming */
 	uint8_t put_off;   /* what is, while naming is NAMING_PUT_OFF */
 	bool is_plumbing;
-	uint8_t pad;
+	uint8_t role; /* enum native_role */
 };
 
 struct native_frames {
@@ -240,12 +241,14 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
 
 	if (!one)
 		return;
+	one->role = native_role_of(name ? name->text : "", native_library_at(&t->libraries, file)->name);
 	if (name && *name->text) {
 		one->name = strdup(name->text);
 		one->start = name->start;
 		/* Stacks of processes that have ended may have it without. */
 		one->in_profile = PROFILE_NONE;
 		one->is_plumbing = one->name && is_plumbing(t, file, one->name, name->is_demangled);
+		one->is_plumbing |= one->role == NATIVE_ROLE_GREENLET || one->role == NATIVE_ROLE_OLD_GREENLET;
 	}
 	turn_to(t, one, t->options.lines && (t->options.all || !one->is_plumbing) ? NAMING_WANTS_LINES : NAMING_DONE);
 }
@@ -387,16 +390,69 @@ static void tell_gap(const struct native_frames *t, const struct pybpf_stack_eve
 		t->on_gap(t->on_gap_arg, event->proc_id, &gap);
 }
 
+/* Returns whether an unwinder, at this place from the leaf on, may be restoring registers: uw_install_context_1() does.
+ */
+static bool is_restoring(const struct instruction *leaf, uint32_t at)
+{
+	return !at || (at == 1 && (!leaf->name || !strncmp(leaf->name, "uw_install_context", 18)));
+}
+
+/* Returns whether the frames from here on outwards may be others' than those that were searched for. */
+static bool changes_stack(const struct instruction *leaf, const struct instruction *one, uint32_t at)
+{
+	return one->role == NATIVE_ROLE_SWITCH || one->role == NATIVE_ROLE_OF_GREENLET ||
+	       (one->role == NATIVE_ROLE_UNWINDER && is_restoring(leaf, at));
+}
+
+static bool fit(uint32_t runs, uint32_t entries)
+{
+	return runs == entries || runs == entries + 1;
+}
+
+/* Returns whether a greenlet begins here, above which so many runs of the evaluation loop are. */
+static bool begins_greenlet(const struct native_stack *native, const struct instruction *one, uint32_t runs,
+			    uint32_t entries)
+{
+	if (one->role != NATIVE_ROLE_OLD_GREENLET && one->role != NATIVE_ROLE_OF_GREENLET)
+		return one->role == NATIVE_ROLE_GREENLET;
+	/* It may be another function: Python's frames must fit what is above it, and not the whole stack. */
+	return runs && fit(runs, entries) &&
+	       !(native->end == PYBPF_NATIVE_END_WHOLE && fit(count_runs(native), entries));
+}
+
+/* Leaves out what is on the stack, but has not called what is above it. */
+static void trim(struct native_frames *t, struct native_stack *native, uint32_t entries)
+{
+	const struct instruction *leaf = native->count ? find(t, native->frames[0]) : NULL;
+	uint32_t runs = 0;
+
+	for (uint32_t i = 0; i < native->count && leaf; i++) {
+		const struct instruction *one = find(t, native->frames[i]);
+		bool is_end = one && begins_greenlet(native, one, runs, entries);
+
+		if (is_end || (one && !runs && changes_stack(leaf, one, i))) {
+			native->count = i + 1;
+			native->end = is_end ? PYBPF_NATIVE_END_WHOLE : PYBPF_NATIVE_END_SWITCH;
+		}
+		runs += (native->frames[i] & PYBPF_NATIVE_FRAME_EVAL) != 0;
+	}
+}
+
 int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event *event, const uint64_t *frames,
 			uint32_t entries, bool last, struct native_stack *out)
 {
 	uint32_t runs;
+	int err;
 
-	*out = (struct native_stack){.frames = frames, .count = event->nr_native, .left = event->nr_native};
-	out->is_whole = event->native_end == PYBPF_NATIVE_END_WHOLE;
+	*out = (struct native_stack){.frames = frames, .count = event->nr_native, .end = event->native_end};
 	tell_gap(t, event, out);
+	err = want_names(t, out, last);
+	if (err)
+		return err;
+	trim(t, out, entries);
+	out->left = out->count;
 	runs = count_runs(out);
-	if (!out->is_whole)
+	if (out->end != PYBPF_NATIVE_END_WHOLE)
 		out->join = NATIVE_JOIN_NONE;
 	else if (runs == entries)
 		out->join = NATIVE_JOIN_EXACT;
@@ -406,7 +462,7 @@ int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event 
 	 */
 	if (entries && out->join != NATIVE_JOIN_EXACT && out->join != NATIVE_JOIN_PLUS_ONE)
 		out->left = count_called(out);
-	return want_names(t, out, last);
+	return 0;
 }
 
 /* Returns the address of an instruction, as linked. */
@@ -501,8 +557,8 @@ static bool is_hidden(const struct native_frames *t, const struct native_stack *
 		return false;
 	return one->is_plumbing || native->frames[native->left] & PYBPF_NATIVE_FRAME_EVAL ||
 	       is_interpreters_jit(t, native) ||
-	       (native->is_whole && native->left + BEGINNING >= native->count && !one->name && file &&
-		file->is_c_library);
+	       (native->end == PYBPF_NATIVE_END_WHOLE && native->left + BEGINNING >= native->count && !one->name &&
+		file && file->is_c_library);
 }
 
 static int push_place(struct native_frames *t, const struct instruction *one, struct profile *profile, uint32_t *stack)

@@ -98,7 +98,7 @@ struct native_stack {
 	uint32_t count;
 	uint32_t left; /* frames that are not in the stack yet */
 	enum native_join join;
-	bool is_whole;
+	enum pybpf_native_end end; /* PYBPF_NATIVE_END_SWITCH is found by names, and not by the kernel side */
 };
 
 /*

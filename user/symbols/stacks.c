@@ -412,10 +412,10 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	struct building b = {.event = event, .task_depth = kept_task_depth(event), .last = last};
 	int err = begin_native(t, event, last, &b.native);
 
-	made->join = b.native.join;
-	made->end = event->native_end;
 	if (err)
 		return err;
+	made->join = b.native.join;
+	made->end = b.native.end;
 	if (event->pseudo.no_frames_reason)
 		return build_pseudo(t, event, &b.native, &made->index);
 	push_begin(t, &b);

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/procfs.h"
 #include "base/remote.h"
+#include "symbols/native_roles.h"
 
 /* DWARF's number of the register, or of the column, that has the return address. */
 #if defined(__x86_64__)
@@ -40,6 +41,7 @@ struct unwind {
 	void *arg;
 	struct mapped *last; /* file of the last frame; NULL: none */
 	uint64_t last_pc;    /* in the function of that */
+	bool is_at_begin;    /* the last frame has no caller, whatever its call frame information says */
 	enum unwind_end end;
 };
 
@@ -312,10 +314,18 @@ static const char *name_of(struct mapped *file, Dwfl_Module *module, uint64_t ad
 	return name && offset < symbol.st_size ? name : NULL;
 }
 
+static const char *name_in(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static int take_frame(Dwfl_Frame *state, void *arg)
 {
 	struct unwind *u = arg;
 	struct unwind_frame frame = {.pc = 0};
+	enum native_role role;
 	struct mapped *file;
 	Dwfl_Module *module;
 	bool is_innermost;
@@ -338,8 +348,12 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 		u->end = UNWIND_LIMIT;
 		return DWARF_CB_ABORT;
 	}
+	role = native_role_of(frame.name ?: "", file ? name_in(file->map.path) : "");
+	u->is_at_begin = role == NATIVE_ROLE_GREENLET;
+	if (u->is_at_begin)
+		return DWARF_CB_ABORT;
 	/* Without call frame information libdw would follow frame pointers, which are anything. */
-	if (!file) {
+	if (!file || role == NATIVE_ROLE_SWITCH) {
 		u->end = UNWIND_BROKEN;
 		return DWARF_CB_ABORT;
 	}
@@ -374,12 +388,13 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 	u->take = take;
 	u->arg = arg;
 	u->last = NULL;
+	u->is_at_begin = false;
 	u->end = UNWIND_WHOLE;
 	searching = u;
 	errno = 0;
 	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0) {
 		/* A register that is not known ends the search like a function that has no caller. */
-		if (u->end == UNWIND_WHOLE && registers->is_partial && !is_outermost(u))
+		if (u->end == UNWIND_WHOLE && registers->is_partial && !u->is_at_begin && !is_outermost(u))
 			u->end = UNWIND_BROKEN;
 		return u->end;
 	}

@@ -6,15 +6,24 @@
 #include "profile/mappings.h"
 #include "symbols/native_frames.h"
 #include "symbols/native_plumbing.h"
+#include "symbols/native_roles.h"
 
 #define LIBPYTHON 1
 #define EXTENSION 2
 #define LIBC      3
+#define GREENLET  4
+/* Functions of the extension. */
+#define SLP_SWITCH      700
+#define UNWIND_RESUME   701
+#define INSTALL_CONTEXT 702
+#define BOOTSTRAP       703
+#define INITIALSTUB     704
 
 #define EVAL(pc) (PYBPF_NATIVE_FRAME((uint64_t)LIBPYTHON, pc) | PYBPF_NATIVE_FRAME_EVAL)
 #define CPY(pc)  PYBPF_NATIVE_FRAME((uint64_t)LIBPYTHON, pc)
 #define EXT(pc)  PYBPF_NATIVE_FRAME((uint64_t)EXTENSION, pc)
 #define CLIB(pc) PYBPF_NATIVE_FRAME((uint64_t)LIBC, pc)
+#define GRN(pc)  PYBPF_NATIVE_FRAME((uint64_t)GREENLET, pc)
 #define MOST     16
 
 struct world {
@@ -36,6 +45,7 @@ static void describe_files(struct world *w)
 	assert_int_equal(native_frames_add_file(w->native, "/usr/lib/libpython3.12.so.1.0"), LIBPYTHON);
 	assert_int_equal(native_frames_add_file(w->native, "/opt/app/ext.so"), EXTENSION);
 	assert_int_equal(native_frames_add_file(w->native, "/lib/libc.so.6"), LIBC);
+	assert_int_equal(native_frames_add_file(w->native, "/opt/_greenlet.cpython-312-x86_64-linux-gnu.so"), GREENLET);
 	native_frames_describe_file(w->native, LIBPYTHON, &(struct native_file){.is_interpreter = 1, .base = 0x1000});
 	native_frames_describe_file(w->native, EXTENSION, &extension);
 }
@@ -55,6 +65,22 @@ static void free_world(struct world *w)
 	profile_free(w->profile);
 }
 
+static void name_extension(uint32_t pc, struct native_name *name)
+{
+	if (pc == SLP_SWITCH)
+		snprintf(name->text, sizeof(name->text), "slp_switch");
+	else if (pc == UNWIND_RESUME)
+		snprintf(name->text, sizeof(name->text), "_Unwind_Resume");
+	else if (pc == INSTALL_CONTEXT)
+		snprintf(name->text, sizeof(name->text), "uw_install_context_1.isra.0");
+	else if (pc == BOOTSTRAP)
+		snprintf(name->text, sizeof(name->text), "greenlet::UserGreenlet::inner_bootstrap");
+	else if (pc == INITIALSTUB)
+		snprintf(name->text, sizeof(name->text), "g_initialstub");
+	else
+		snprintf(name->text, sizeof(name->text), "ext_%u", pc);
+}
+
 /* Gives all that is wanted a name: pc 7 of the extension is ext_7, of libpython slot_7 (plumbing) from 100 on py_7. */
 static void name_all(struct world *w)
 {
@@ -66,7 +92,7 @@ static void name_all(struct world *w)
 
 			assert_true(!i || pcs[i] > pcs[i - 1]);
 			if (file == EXTENSION)
-				snprintf(name.text, sizeof(name.text), "ext_%u", pcs[i]);
+				name_extension(pcs[i], &name);
 			else if (file == LIBPYTHON)
 				snprintf(name.text, sizeof(name.text), "%s_%u", pcs[i] < 100 ? "slot" : "py", pcs[i]);
 			native_frames_set_name(w->native, file, pcs[i], &name);
@@ -403,6 +429,22 @@ static void test_gaps_are_told(void **state)
 	free_world(&w);
 }
 
+static void test_roles(void **state)
+{
+	(void)state;
+	assert_int_equal(native_role_of("slp_switch", "a.so"), NATIVE_ROLE_SWITCH);
+	assert_int_equal(native_role_of("_ZL10slp_switchv", "a.so"), NATIVE_ROLE_SWITCH);
+	assert_int_equal(native_role_of("slp_switching", "_greenlet.so"), NATIVE_ROLE_NONE);
+	assert_int_equal(native_role_of("_Unwind_Resume", "libgcc_s.so.1"), NATIVE_ROLE_UNWINDER);
+	assert_int_equal(native_role_of("greenlet::UserGreenlet::inner_bootstrap", "a.so"), NATIVE_ROLE_GREENLET);
+	assert_int_equal(native_role_of("_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object", "a.so"),
+			 NATIVE_ROLE_GREENLET);
+	assert_int_equal(native_role_of("g_initialstub", "greenlet.so"), NATIVE_ROLE_OLD_GREENLET);
+	assert_int_equal(native_role_of("", "_greenlet.cpython-39-x86_64-linux-gnu.so"), NATIVE_ROLE_OF_GREENLET);
+	assert_int_equal(native_role_of("", "greenlet.so"), NATIVE_ROLE_OF_GREENLET);
+	assert_int_equal(native_role_of("", "my_greenlet.so"), NATIVE_ROLE_NONE);
+}
+
 static void test_plumbing(void **state)
 {
 	static const char *const yes[] = {
@@ -453,10 +495,87 @@ static void test_demangled_names_are_no_plumbing(void **state)
 	free_world(&w);
 }
 
+/* The last function of Python has called greenlet, which copies another one's stack back. */
+static void test_greenlets_are_switched(void **state)
+{
+	static const uint64_t named[] = {CLIB(5), EXT(SLP_SWITCH), EXT(6), EVAL(1), CPY(9), CLIB(3)},
+			      nameless[] = {CLIB(5), GRN(0x20), GRN(0x30), EVAL(1), CPY(9), CLIB(3)},
+			      called_python[] = {EXT(5), EVAL(1), EXT(SLP_SWITCH), EXT(6), EVAL(1), CPY(9), CLIB(3)};
+	struct world w = new_world(false);
+	struct native_stack native;
+	const struct pybpf_stack_event event = {.nr_native = COUNT(named), .native_end = PYBPF_NATIVE_END_WHOLE};
+
+	(void)state;
+	check(&w, named, COUNT(named), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_NONE,
+	      "A;[native frames incomplete];slp_switch;[libc.so.6+0x5]");
+	check(&w, nameless, COUNT(nameless), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_NONE,
+	      "A;[native frames incomplete];[_greenlet.cpython-312-x86_64-linux-gnu.so+0x20];[libc.so.6+0x5]");
+	check(&w, named, COUNT(named), PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_NONE,
+	      "[native frames incomplete];slp_switch;[libc.so.6+0x5]");
+	check(&w, called_python, COUNT(called_python), PYBPF_NATIVE_END_WHOLE, "AB", NATIVE_JOIN_EXACT,
+	      "A;ext_6;slp_switch;B;ext_5");
+	assert_int_equal(native_frames_begin(w.native, &event, named, 1, false, &native), 0);
+	assert_int_equal(native.end, PYBPF_NATIVE_END_SWITCH);
+	free_world(&w);
+}
+
+/* Below a greenlet's first function is what runs elsewhere, or what did. */
+static void test_greenlets_begin(void **state)
+{
+	static const uint64_t named[] = {EXT(5), EVAL(1), CPY(8), EXT(BOOTSTRAP), EXT(6), EVAL(1), CLIB(3)},
+			      old[] = {EXT(5), EVAL(1), CPY(8), EXT(INITIALSTUB), EXT(6), EVAL(1), CLIB(3)},
+			      nameless[] = {EXT(5), EVAL(1), CPY(8), GRN(0x20), GRN(0x30), EVAL(1), CLIB(3)};
+	struct world w = new_world(false), all = new_world(true);
+
+	(void)state;
+	check(&w, named, COUNT(named), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_EXACT, "A;ext_5");
+	check(&w, named, COUNT(named), PYBPF_NATIVE_END_NO_MAPPING, "A", NATIVE_JOIN_EXACT, "A;ext_5");
+	check(&all, named, COUNT(named), PYBPF_NATIVE_END_FAULT, "A", NATIVE_JOIN_EXACT,
+	      "greenlet::UserGreenlet::inner_bootstrap;slot_8;slot_1;A;ext_5");
+	check(&w, named, COUNT(named), PYBPF_NATIVE_END_WHOLE, "AB", NATIVE_JOIN_OTHER,
+	      "A;B;[native frames incomplete];ext_5");
+	/* These two may be another function as well: then all fit. */
+	check(&w, old, COUNT(old), PYBPF_NATIVE_END_NO_MAPPING, "A", NATIVE_JOIN_EXACT, "A;ext_5");
+	check(&w, old, COUNT(old), PYBPF_NATIVE_END_WHOLE, "AB", NATIVE_JOIN_EXACT, "A;ext_6;B;ext_5");
+	check(&w, nameless, COUNT(nameless), PYBPF_NATIVE_END_NO_MAPPING, "A", NATIVE_JOIN_EXACT,
+	      "[_greenlet.cpython-312-x86_64-linux-gnu.so+0x20];A;ext_5");
+	check(&w, nameless, COUNT(nameless), PYBPF_NATIVE_END_NO_MAPPING, "ABC", NATIVE_JOIN_NONE,
+	      "A;B;C;[native frames incomplete];ext_5");
+	free_world(&w);
+	free_world(&all);
+}
+
+/* Registers of the handler's frame are where an unwinder had saved its caller's. */
+static void test_registers_are_restored(void **state)
+{
+	static const uint64_t own[] = {EXT(UNWIND_RESUME), EXT(6), EVAL(1), CPY(9), CLIB(3)},
+			      installs[] = {EXT(INSTALL_CONTEXT), EXT(UNWIND_RESUME), EXT(6), EVAL(1), CPY(9), CLIB(3)},
+			      nameless[] = {CLIB(5), EXT(UNWIND_RESUME), EXT(6), EVAL(1), CPY(9), CLIB(3)},
+			      searches[] = {EXT(7), EXT(UNWIND_RESUME), EXT(6), EVAL(1), CPY(9), CLIB(3)},
+			      deeper[] = {CLIB(5), CLIB(6), EXT(UNWIND_RESUME), EXT(6), EVAL(1), CPY(9), CLIB(3)};
+	struct world w = new_world(false);
+
+	(void)state;
+	check(&w, own, COUNT(own), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_NONE,
+	      "A;[native frames incomplete];_Unwind_Resume");
+	check(&w, installs, COUNT(installs), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_NONE,
+	      "A;[native frames incomplete];_Unwind_Resume;uw_install_context_1.isra.0");
+	check(&w, nameless, COUNT(nameless), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_NONE,
+	      "A;[native frames incomplete];_Unwind_Resume;[libc.so.6+0x5]");
+	check(&w, searches, COUNT(searches), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_EXACT,
+	      "A;ext_6;_Unwind_Resume;ext_7");
+	check(&w, deeper, COUNT(deeper), PYBPF_NATIVE_END_WHOLE, "A", NATIVE_JOIN_EXACT,
+	      "A;ext_6;_Unwind_Resume;[libc.so.6+0x6];[libc.so.6+0x5]");
+	free_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_many_runs_as_entries),
+		cmocka_unit_test(test_greenlets_are_switched),
+		cmocka_unit_test(test_greenlets_begin),
+		cmocka_unit_test(test_registers_are_restored),
 		cmocka_unit_test(test_all_shows_the_interpreter),
 		cmocka_unit_test(test_a_run_without_a_frame_yet),
 		cmocka_unit_test(test_runs_that_do_not_fit),
@@ -468,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_gaps_are_told),
 		cmocka_unit_test(test_plumbing),
+		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_demangled_names_are_no_plumbing),
 	};
 
