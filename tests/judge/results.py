@@ -19,6 +19,7 @@ class Result:
     wrong_names: int = 0
     given_up: int = 0
     of: int = 0
+    calls: int = 0  # of native functions, by all samples
     stacks: int = 0
     causes: dict = field(default_factory=dict)
     examples: list = field(default_factory=list)

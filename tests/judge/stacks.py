@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 
+import edges
 import harness
 import rules
 import wheels
@@ -74,18 +75,27 @@ def read_names(process):
     return names
 
 
-def record(pid, seconds, native):
-    """native: Python's functions are those of a run with --native."""
+def record(pid, seconds, native, result):
+    """native: Python's functions are those of a run with --native, whose native ones are held against their files."""
     options = ["--max-stacks", MAX_STACKS]
     limits = {"seconds": "%.2f" % seconds, "rate": RATE, "timeout": 120}
     if not native:
         return harness.record(pid, *options, **limits)
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "native.pybpf")
-        run = harness.record(pid, *options, "--native", "-o", path, **limits)
+        path, calls = os.path.join(folder, "native.pybpf"), os.path.join(folder, "native.pb.gz")
+        run = harness.record(pid, *options, "--native=all", "-o", path, **limits)
         told = harness.pybpf("report", path, "--no-native", "-f", "folded")
-    assert told.code == 0, told.err
+        written = harness.pybpf("report", path, "-o", calls)
+        assert told.code == written.code == 0, told.err + written.err
+        hold_calls(result, *edges.judge(calls))
     return harness.Run(run.code, told.out, run.err, run.stats)
+
+
+def hold_calls(result, impossible, held):
+    result.calls += held
+    for count, caller, callee in impossible:
+        result.impossible += count
+        result.examples.append("%d x impossible call of native functions: %s" % (count, " -> ".join("%s (%s+%#x)" % (name, path, at) for path, at, name in (caller, callee))))
 
 
 def measure(program, interpreter, wanted, native=False):
@@ -96,7 +106,7 @@ def measure(program, interpreter, wanted, native=False):
         rate = RATE
         for _ in range(MAX_RUNS):
             seconds = max(0.3, (wanted - result.samples) / rate * 1.05)
-            run = record(process.pid, min(seconds, 20), native)
+            run = record(process.pid, min(seconds, 20), native, result)
             add(program, result, run, interpreter.version)
             rate = max(100, run.stats["samples"]["python"] / run.stats["duration_s"])
             if result.samples >= wanted or time.monotonic() - start > MAX_SECONDS:
