@@ -93,6 +93,33 @@ static void test_holders(void **unused)
 	free(process);
 }
 
+/* Threads that ran go on: who waits in circles has to sleep still, and not all for a GIL, which goes round. */
+static void test_circles_of_threads_that_run(void **unused)
+{
+	static const struct ps_row row = {.process = {.pid = 1 << 30}}; /* there is none: no thread of it sleeps still */
+	struct dump_process *process = make_threads(4);
+
+	(void)unused;
+	process->row = &row;
+	wait_for(process, 1, 2);
+	wait_for(process, 2, 1);
+	for (size_t i = 2; i < 4; i++) {
+		process->threads[i].state.wait.state = PYBPF_STATE_GIL;
+		process->threads[i].gil = 99;
+	}
+	process->threads[3].has_gil = true;
+	assert_int_equal(dump_index_make(process), 0);
+	assert_ptr_equal(dump_find_holder(process, &process->threads[2]), &process->threads[3]);
+	assert_ptr_equal(dump_find_holder(process, &process->threads[3]), &process->threads[3]);
+	assert_int_equal(dump_find_deadlocks(process, false), 0);
+	assert_circles(process, "0000");
+	/* Of a stopped process nothing has to be proved. */
+	assert_int_equal(dump_find_deadlocks(process, true), 0);
+	assert_int_equal(process->threads[0].circle, 1);
+	dump_free(process);
+	free(process);
+}
+
 static double time_row(size_t count)
 {
 	struct dump_process *process = make_threads(count);
@@ -124,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_holders),
+		cmocka_unit_test(test_circles_of_threads_that_run),
 		cmocka_unit_test(test_long_row),
 	};
 

@@ -476,9 +476,52 @@ static void test_priority_of_others(void **state)
 	waitpid(other, NULL, 0);
 }
 
+/* An answer that a worker of no helper has received, ten minutes after the question. */
+static struct helper_worker answered(uint64_t cpu_ns, uint64_t queued_ns)
+{
+	return (struct helper_worker){.fd = -1,
+				      .pidfd = -1,
+				      .busy = true,
+				      .subject = {.pid = getpid()},
+				      .begin = 1000,
+				      .known = 1000,
+				      .answered = 1600,
+				      .head = {.cpu_ns = cpu_ns, .queued_ns = queued_ns}};
+}
+
+/* A helper ends between two answers, and not in the middle of one by its limit of CPU time. */
+static void test_a_helper_has_its_time(void **state)
+{
+	struct helper_worker young = answered((HELPER_CPU_S - 1) * 1000000000ull, 0),
+			     old = answered(HELPER_CPU_S * 1000000000ull, 0);
+
+	(void)state;
+	helper_worker_clear(&young);
+	assert_int_equal(young.subject.pid, getpid());
+	assert_false(young.busy);
+	helper_worker_clear(&old);
+	assert_int_equal(old.subject.pid, 0);
+}
+
+/* What the machine was busy with is not the process's fault. */
+static void test_a_process_pays_for_its_own_time(void **state)
+{
+	struct helper_worker waited = answered(0, 600 * 1000000000ull), worked = answered(0, 0);
+	size_t size;
+
+	(void)state;
+	assert_int_equal(helper_worker_take(&waited, NULL, 0, &size), 0);
+	assert_true(helper_user_cost_s(getuid()) == 0);
+	assert_int_equal(helper_worker_take(&worked, NULL, 0, &size), 0);
+	assert_true(helper_user_cost_s(getuid()) > 500);
+	helper_accounts_free();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_helper_has_its_time),
+		cmocka_unit_test(test_a_process_pays_for_its_own_time),
 		cmocka_unit_test_setup_teardown(test_answer_of_another_life, start, stop),
 		cmocka_unit_test_setup_teardown(test_answer_that_waits, start, stop),
 		cmocka_unit_test_setup_teardown(test_crash, start, stop),
