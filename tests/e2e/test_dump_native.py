@@ -162,9 +162,12 @@ def test_threads_that_sleep_are_not_stopped(python):
         slept = dump(target.pid, "--native")
         stopped = by_name(dump(target.pid, "--native", "--freeze"))
     compiled = pythons.answer(python.argv, "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))")[1]
-    stops = len(slept["threads"]) if "-fno-omit-frame-pointer" in compiled else 0
-    assert slept["threads_stopped"] == stops and slept["stood_still_s"] is None, slept
-    assert len(slept["threads"]) > 8 and (slept["longest_stop_s"] is None) == (stops == 0)
+    if "-fno-omit-frame-pointer" in compiled:
+        # Some compilers describe a function by its frame pointer only if its frame's size changes.
+        assert 0 < slept["threads_stopped"] <= len(slept["threads"]) and slept["longest_stop_s"] is not None, slept
+    else:
+        assert slept["threads_stopped"] == 0 and slept["longest_stop_s"] is None, slept
+    assert len(slept["threads"]) > 8 and slept["stood_still_s"] is None, slept
     for thread in slept["threads"]:
         assert thread["native_frames"] == stopped[thread["name"]]["native_frames"], thread["name"]
 
