@@ -114,7 +114,7 @@ static void test_circles_of_threads_that_run(void **unused)
 	assert_ptr_equal(dump_find_holder(process, &process->threads[3]), &process->threads[3]);
 	assert_int_equal(dump_find_deadlocks(process, false), 0);
 	assert_circles(process, "0000");
-	/* Of a stopped process nothing has to be proved. */
+	/* A process that is stopped does not go on. */
 	assert_int_equal(dump_find_deadlocks(process, true), 0);
 	assert_int_equal(process->threads[0].circle, 1);
 	dump_free(process);
