@@ -70,5 +70,6 @@ def check_chains(saved):
     inner = {tuple([*outer, *call, leaf]): number for number, call in enumerate(calls) for leaf in loop}
     counts = collections.Counter()
     for chain, count in found.items():
-        counts[inner.get(chain, "other")] += count
+        if not chain[-1].startswith("cpu_ns:"):  # what it takes to ask the kernel for the time differs by machine
+            counts[inner.get(chain, "other")] += count
     assert min(counts[0], counts[1]) > 0.2 * counts.total() and counts["other"] < 0.1 * counts.total(), found

@@ -292,7 +292,7 @@ def test_a_process_that_runs_already(python):
         run = harness.record(target.pid, "--async", "--children", seconds=1, rate=RATE)
         hidden = harness.record(target.pid, "--async", "--children", "--anonymize", seconds=0.5, rate=RATE)
     found = burnt(run.stacks())
-    assert found[tasks("child")] > 50 and found[tasks("parent")] > 50, found
+    assert found[tasks("child")] > 10 and found[tasks("parent")] > 10, found
     assert set(found) == {tasks("child"), tasks("parent")}, found
     names = {frame.text for stack, _ in hidden.stacks() for frame in stack if is_task(frame)}
     assert len(names) == 2 and all(re.fullmatch(r"\[task: w[0-9a-f]{12}\]", name) for name in names), names

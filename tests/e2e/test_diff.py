@@ -263,7 +263,8 @@ def test_folded(runs):
     everything = folded(diff(*pair, "-f", "folded", "--all-rows").out)
     # What did not change is as large on both sides.
     crunch = [counts for stack, counts in everything.items() if stack.endswith(";crunch (grows.py)")]
-    assert sum(c[0] for c in crunch) == pytest.approx(sum(c[1] for c in crunch), rel=0.2)
+    # The same work takes a machine that does other things as well more CPU time.
+    assert sum(c[0] for c in crunch) == pytest.approx(sum(c[1] for c in crunch), rel=0.5)
     # Where nothing has changed, no difference is to be seen.
     changed = {stack for stack, (first, second) in stacks.items() if first != second}
     assert changed == {stack for stack in stacks if stack.endswith(";grown (grows.py)")}

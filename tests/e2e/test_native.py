@@ -170,7 +170,8 @@ def test_a_library_that_is_loaded_later(tmp_path):
     for stack, count in run.stacks():
         names = [frame.name for frame in stack]
         if "nc_burn" in names or INCOMPLETE in names:
-            found[names[-4:] == ["nc_outer", "nc_middle", "nc_inner", "nc_burn"]] += count
+            called = names[names.index("nc_burn") - 3 :] if "nc_burn" in names else []  # which calls the clock
+            found[called[:4] == ["nc_outer", "nc_middle", "nc_inner", "nc_burn"] and INCOMPLETE not in names] += count
     assert found[True] > 0.7 * sum(found.values()) and found[True] > 100, found
 
 
