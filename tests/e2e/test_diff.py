@@ -21,6 +21,7 @@ TITLE = re.compile(r"^(.*) \(([\d,]+) samples?, [\d.]+%; ([-+]?[\d.]+)%\)$")
 chromium = html_page.chromium  # a fixture
 
 
+UNDISTURBED = 1.15
 CHANGED = ("grew", "shrank", "new", "gone")
 SIDES = {"one": ["one-1", "one-2", "one-3"], "two": ["two-1", "two-2", "two-3"], "more": ["more-1", "more-2", "more-3"]}
 
@@ -31,15 +32,34 @@ def diff(*args, **options):
     return run
 
 
+def record_work(path):
+    percent = 180 if path.name.startswith("more") else 60
+    argv = harness.default_python().command("grows.py", "150", str(percent))
+    run = pybpf("-F", 1997, "-q", "--timestamps", "-o", path, "--", *argv)
+    assert run.code == 0, run.err
+
+
+def same_work(path):
+    """Samples of what all runs do alike."""
+    return sum(count for stack, count in everything_of(path) if "grown" not in [frame.name for frame in stack])
+
+
 @pytest.fixture(scope="module")
 def runs(profiler, tmp_path_factory):
-    """Saved profiles: six of the same work, in two sides, and three in which grown() does three times as much."""
+    """Saved profiles: six of the same work, in two sides, and three in which grown() does three times as much.
+
+    The same work takes up to twice as much CPU time beside other work on the same core: what was disturbed most is done again.
+    """
     folder = tmp_path_factory.mktemp("runs")
-    for turn in range(3):
-        for name, percent in (("one", 60), ("more", 180), ("two", 60)):
-            argv = harness.default_python().command("grows.py", "150", str(percent))
-            run = pybpf("-F", 1997, "-q", "--timestamps", "-o", folder / ("%s-%d.pybpf" % (name, turn + 1)), "--", *argv)
-            assert run.code == 0, run.err
+    paths = [folder / ("%s-%d.pybpf" % (name, turn)) for turn in (1, 2, 3) for name in ("one", "more", "two")]
+    for path in paths:
+        record_work(path)
+    for _ in paths:
+        took = {path: same_work(path) for path in paths}
+        slowest = max(paths, key=took.get)
+        if took[slowest] < UNDISTURBED * min(took.values()):
+            break
+        record_work(slowest)
     return folder
 
 

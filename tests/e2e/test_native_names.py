@@ -119,7 +119,7 @@ def test_top_report_and_dump(library, tmp_path):
         harness.record(process.pid, "--native", "-o", tmp_path / "p.pybpf", seconds=1, rate=RATE)
         harness.wait_for(lambda: dumped(process.pid, library) == CHAIN)
     rows = {row["name"]: row for row in json.loads(top.out.strip().split("\n")[-1])["functions"]}
-    assert rows[CHAIN[-1]]["all_self"] > 0.5 * rows[CHAIN[0]]["all_total"] > 0, rows
+    assert rows[CHAIN[-1]]["all_self"] > 0.2 * rows[CHAIN[0]]["all_total"] > 0, rows
     report = pybpf("report", tmp_path / "p.pybpf", "-f", "folded")
     assert list(most(in_library(report, library))) == CHAIN
 
