@@ -8,8 +8,8 @@
 
 #include "native/functions.h"
 
-/* Most records that are read. */
-#define NATIVE_JITDUMP_MAX (1 << 20)
+/* Most records that are read, which takes a second. A process with so many made functions is not known. */
+#define NATIVE_JITDUMP_MAX (1 << 18)
 
 /*
  * Finds the names of addresses, which are in order, in a jitdump of this machine's kind: native_give_name(). The last

@@ -96,8 +96,7 @@ static void test_holders(void **unused)
 /* Threads that ran go on: who waits in circles has to sleep still, and not all for a GIL, which goes round. */
 static void test_circles_of_threads_that_run(void **unused)
 {
-	static const struct ps_row row = {
-		.process = {.pid = 1 << 30}}; /* there is none: no thread of it sleeps still */
+	static const struct ps_row row = {.process = {.pid = 1 << 30}}; /* no process has this PID */
 	struct dump_process *process = make_threads(4);
 
 	(void)unused;
