@@ -79,6 +79,15 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 	return 0;
 }
 
+int native_list_mappings(pid_t pid, struct native_mappings *out)
+{
+	/* If the first thread has ended, only others show the mappings. */
+	struct listing listing = {procfs_task(pid, NULL) ?: pid, out};
+
+	memset(out, 0, offsetof(struct native_mappings, items));
+	return procfs_each_map(listing.pid, list_mapping, &listing);
+}
+
 /* Returns the number that follows a name at the begin of a line, in KiB, or 0. */
 static uint64_t number_of(const char *text, const char *name)
 {
@@ -102,23 +111,23 @@ static int read_code_pages(pid_t pid, uint64_t *pages)
 
 int native_serve_mappings(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	struct listing listing = {.out = answer};
-	uint64_t after;
+	struct native_mappings *out = answer;
+	uint64_t before = 0, after;
+	pid_t pid;
 	int err;
 
 	(void)state;
 	if (question_size != sizeof(pid_t))
 		return -EINVAL;
-	memcpy(&listing.pid, question, sizeof(listing.pid));
-	memset(listing.out, 0, offsetof(struct native_mappings, items));
-	/* If the first thread has ended, only others show the mappings. */
-	listing.pid = procfs_task(listing.pid, NULL) ?: listing.pid;
-	err = read_code_pages(listing.pid, &listing.out->code_pages);
-	err = err ? err : procfs_each_map(listing.pid, list_mapping, &listing);
-	err = err ? err : read_code_pages(listing.pid, &after);
-	if (!err && after != listing.out->code_pages)
+	memcpy(&pid, question, sizeof(pid));
+	pid = procfs_task(pid, NULL) ?: pid;
+	err = read_code_pages(pid, &before);
+	err = err ? err : native_list_mappings(pid, out);
+	err = err ? err : read_code_pages(pid, &after);
+	if (!err && after != before)
 		err = -EAGAIN;
-	*size = offsetof(struct native_mappings, items) + listing.out->count * sizeof(listing.out->items[0]);
+	out->code_pages = before;
+	*size = offsetof(struct native_mappings, items) + out->count * sizeof(out->items[0]);
 	return err;
 }
 
@@ -144,26 +153,6 @@ struct rows_question {
 	uint64_t flow;
 };
 
-static void describe(struct elf_file *elf, const struct native_table *table, struct native_file *out)
-{
-	struct elf_segment segments[NATIVE_SEGMENTS_MAX];
-
-	memset(out, 0, sizeof(*out));
-	out->build_id_size = (uint32_t)elf_file_build_id(elf, out->build_id, sizeof(out->build_id));
-	out->nr_segments = (uint32_t)elf_file_code_segments(elf, segments, NATIVE_SEGMENTS_MAX);
-	out->is_interpreter = table->has_loops;
-	out->has_flow = table->has_flow;
-	out->base = table->base;
-	out->nr_rows = table->count;
-	for (uint32_t i = 0; i < out->nr_segments; i++) {
-		out->segments[i] = (struct native_segment){
-			.offset = segments[i].offset,
-			.size = segments[i].size,
-			.delta = segments[i].offset - segments[i].vaddr + table->base,
-		};
-	}
-}
-
 /* What a helper keeps from one answer to the next: a large table takes several. */
 struct serving {
 	bool is_there;
@@ -182,7 +171,7 @@ static int make_table(struct serving *s, const struct native_source *source, boo
 		return err;
 	err = native_table_make(elf, flow, &s->table);
 	if (!err || err == -ENOENT) {
-		describe(elf, &s->table, &s->file);
+		native_describe_file(elf, &s->table, &s->file);
 		s->file.id = source->mapped.file;
 		/* A table without rows does not say so. */
 		s->file.has_flow |= flow;

@@ -105,6 +105,12 @@ struct native_names {
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");
 
+/*
+ * Lists the executable mappings of a process or a core file, but for code_pages; to be called in a helper. Returns 0 or
+ * negative errno.
+ */
+int native_list_mappings(pid_t pid, struct native_mappings *out);
+
 /* Reads the executable mappings of files. Returns 0; -EAGAIN when they changed meanwhile; or another negative errno. */
 int native_ask_mappings(pid_t pid, uint64_t life, struct native_mappings *out);
 

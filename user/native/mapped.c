@@ -106,3 +106,39 @@ int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf
 	close(fd);
 	return err;
 }
+
+void native_describe_file(struct elf_file *elf, const struct native_table *table, struct native_file *out)
+{
+	struct elf_segment segments[NATIVE_SEGMENTS_MAX];
+
+	memset(out, 0, sizeof(*out));
+	out->build_id_size = (uint32_t)elf_file_build_id(elf, out->build_id, sizeof(out->build_id));
+	out->nr_segments = (uint32_t)elf_file_code_segments(elf, segments, NATIVE_SEGMENTS_MAX);
+	out->is_interpreter = table->has_loops;
+	out->has_flow = table->has_flow;
+	out->base = table->base;
+	out->nr_rows = table->count;
+	for (uint32_t i = 0; i < out->nr_segments; i++) {
+		out->segments[i] = (struct native_segment){
+			.offset = segments[i].offset,
+			.size = segments[i].size,
+			.delta = segments[i].offset - segments[i].vaddr + table->base,
+		};
+	}
+}
+
+static bool is_in(const struct native_segment *segment, uint64_t offset)
+{
+	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
+}
+
+bool native_find_bias(const struct native_file *file, uint64_t offset, struct pybpf_native_mapping *m)
+{
+	for (uint32_t i = 0; i < file->nr_segments; i++) {
+		if (!is_in(&file->segments[i], offset))
+			continue;
+		m->bias = m->start - offset + file->segments[i].delta;
+		return true;
+	}
+	return false;
+}

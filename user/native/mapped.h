@@ -9,6 +9,7 @@
 
 #include "base/elf_file.h"
 #include "native/ask.h"
+#include "native/table.h"
 
 /* The path of the kernel's own code in a process's mappings. */
 #define NATIVE_VDSO "[vdso]"
@@ -23,5 +24,12 @@ void native_identify(const struct stat *st, struct native_identity *out);
  * Returns 0 or negative errno.
  */
 int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf_file **out);
+
+/* Says of a file what its table and its segments tell; the rest is 0. */
+void native_describe_file(struct elf_file *elf, const struct native_table *table, struct native_file *out);
+/*
+ * Fills in bias of a mapping that begins at an offset in the file. Returns whether it is of one of the file's segments.
+ */
+bool native_find_bias(const struct native_file *file, uint64_t offset, struct pybpf_native_mapping *m);
 
 #endif

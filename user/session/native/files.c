@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "native/made.h"
 #include "native/mapped.h"
+#include "native/page.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3

@@ -6,13 +6,10 @@
 
 #include "base/log.h"
 #include "kernel/native.h"
+#include "native/mapped.h"
+#include "native/page.h"
 #include "session/internal.h"
 #include "session/native/internal.h"
-
-static bool is_in(const struct native_segment *segment, uint64_t offset)
-{
-	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
-}
 
 static int compare_mappings(const void *a, const void *b)
 {
@@ -28,15 +25,8 @@ static void place(const struct native_known_file *file, const struct mapping *ma
 
 	*out = (struct pybpf_native_mapping){.start = mapping->start, .first = PYBPF_NATIVE_NO_PAGE};
 	out->size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
-	for (uint32_t i = 0; file->is_known && i < file->about.nr_segments; i++) {
-		const struct native_segment *segment = &file->about.segments[i];
-
-		if (!is_in(segment, mapping->offset))
-			continue;
+	if (file->is_known && native_find_bias(&file->about, mapping->offset, out))
 		out->file = file->number;
-		out->bias = mapping->start - mapping->offset + segment->delta;
-		break;
-	}
 	if (file->state == NATIVE_FILE_WANTED)
 		out->pages = 1;
 	if (!file->shown.pages || !out->file)

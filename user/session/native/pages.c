@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "kernel/native.h"
+#include "native/page.h"
 
 /* Programs read for less than a millisecond, on a machine that is not stopped meanwhile. */
 #define STILL_READ_S 1.0
@@ -107,16 +108,6 @@ int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32
 	return err;
 }
 
-uint32_t native_pages_of_rows(uint64_t rows)
-{
-	return (uint32_t)((rows + PYBPF_NATIVE_PAGE_ROWS - 1) / PYBPF_NATIVE_PAGE_ROWS);
-}
-
-uint32_t native_pages_of_mappings(size_t mappings)
-{
-	return (uint32_t)(mappings / PYBPF_NATIVE_PAGE_MAPPINGS) + 1;
-}
-
 static int write_page(struct native_pages *p, uint32_t number, const struct pybpf_native_page *page)
 {
 	p->writes++;
@@ -133,13 +124,9 @@ int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct
 	struct pybpf_native_page page;
 	int err = 0;
 
-	for (size_t at = 0; at < count && !err; at += PYBPF_NATIVE_PAGE_ROWS) {
-		size_t left = count - at, whole = left < PYBPF_NATIVE_PAGE_ROWS ? left : PYBPF_NATIVE_PAGE_ROWS;
-
-		memcpy(page.rows, rows + at, whole * sizeof(*rows));
-		for (size_t i = whole; i < PYBPF_NATIVE_PAGE_ROWS; i++)
-			page.rows[i] = (struct pybpf_native_row){PYBPF_NATIVE_NO_PC, PYBPF_NATIVE_NONE};
-		err = write_page(p, first++, &page);
+	for (uint32_t i = 0; i < native_pages_of_rows(count) && !err; i++) {
+		native_page_of_rows(rows, count, i, &page);
+		err = write_page(p, first + i, &page);
 	}
 	return err;
 }
@@ -147,16 +134,12 @@ int native_pages_write_rows(struct native_pages *p, uint32_t first, const struct
 int native_pages_write_mappings(struct native_pages *p, uint32_t first, uint64_t generation,
 				const struct pybpf_native_mapping *mappings, size_t count)
 {
-	struct pybpf_native_page page = {.mappings = {{.start = generation}}};
-	size_t in_page = 1;
+	struct pybpf_native_page page;
 	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		if (in_page == PYBPF_NATIVE_PAGE_MAPPINGS) {
-			err = write_page(p, first++, &page);
-			in_page = 0;
-		}
-		page.mappings[in_page++] = mappings[i];
+	for (uint32_t i = 0; i < native_pages_of_mappings(count) && !err; i++) {
+		native_page_of_mappings(mappings, count, generation, i, &page);
+		err = write_page(p, first + i, &page);
 	}
-	return err ? err : write_page(p, first, &page);
+	return err;
 }

@@ -31,10 +31,6 @@ int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32
 /* Gives it back: a program that has read where it is may read it for some microseconds more. */
 void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now);
 
-/* Returns the pages of so many rows; of so many mappings and their head. */
-uint32_t native_pages_of_rows(uint64_t rows);
-uint32_t native_pages_of_mappings(size_t mappings);
-
 /* Reads a page. Returns 0 or negative errno. */
 int native_pages_read(const struct native_pages *p, uint32_t number, struct pybpf_native_page *out);
 /* Writes rows from a page on, whose first is a page's first. Returns 0 or negative errno. */
