@@ -46,30 +46,34 @@ static void take(const struct ahead_rows *rows, uint64_t base, struct native_ahe
 	}
 }
 
-static int make_rows(const struct ahead_question *q, const struct ahead_code *code, struct native_ahead_rows *out)
+static int make_rows(const struct ahead_code *code, uint64_t base, const struct native_stop *stops, uint32_t count,
+		     struct native_ahead_rows *out)
 {
 	struct ahead_rows rows = {.count = 0};
 	int err = 0;
 
-	for (uint32_t i = 0; i < q->count && !err; i++)
-		err = ahead_add_rows(code, q->base + q->stops[i].pc, q->stops[i].is_exact, &rows);
-	take(&rows, q->base, out);
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = ahead_add_rows(code, base + stops[i].pc, stops[i].is_exact, &rows);
+	take(&rows, base, out);
 	free(rows.rows);
 	return err;
 }
 
-static int answer_question(const struct ahead_question *q, struct native_ahead_rows *out)
+int native_make_ahead(const struct native_source *source, uint64_t base, const struct native_stop *stops,
+		      uint32_t count, struct native_ahead_rows *out)
 {
-	pid_t pid = procfs_task(q->source.pid, NULL) ?: q->source.pid;
+	pid_t pid = procfs_task(source->pid, NULL) ?: source->pid;
 	struct elf_file *elf;
 	int err;
 
-	if (native_is_made(&q->source.mapped))
-		return make_rows(q, &(struct ahead_code){read_memory, &pid}, out);
-	err = native_open_mapped(q->source.pid, &q->source.mapped, &elf);
+	out->file = source->mapped.file;
+	out->count = out->pad = 0;
+	if (native_is_made(&source->mapped))
+		return make_rows(&(struct ahead_code){read_memory, &pid}, base, stops, count, out);
+	err = native_open_mapped(source->pid, &source->mapped, &elf);
 	if (err)
 		return err;
-	err = make_rows(q, &(struct ahead_code){read_file, elf}, out);
+	err = make_rows(&(struct ahead_code){read_file, elf}, base, stops, count, out);
 	elf_file_free(elf);
 	return err;
 }
@@ -89,9 +93,7 @@ int native_serve_ahead(void *state, const void *question, size_t question_size, 
 	if (q.count > NATIVE_STOPS_MAX ||
 	    question_size != offsetof(struct ahead_question, stops) + q.count * sizeof(q.stops[0]))
 		return -EINVAL;
-	out->file = q.source.mapped.file;
-	out->count = out->pad = 0;
-	err = answer_question(&q, out);
+	err = native_make_ahead(&q.source, q.base, q.stops, q.count, out);
 	*size = offsetof(struct native_ahead_rows, rows) + out->count * sizeof(out->rows[0]);
 	return err;
 }

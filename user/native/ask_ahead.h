@@ -32,6 +32,13 @@ struct native_ahead_rows {
 _Static_assert(sizeof(struct native_ahead_rows) <= HELPER_ANSWER_MAX, "an answer holds all rows");
 
 /*
+ * Makes rows of instructions, as ahead_add_rows() does, in this process, which is to be a helper. Returns 0 or negative
+ * errno.
+ */
+int native_make_ahead(const struct native_source *source, uint64_t base, const struct native_stop *stops,
+		      uint32_t count, struct native_ahead_rows *out);
+
+/*
  * Has rows made of instructions, as ahead_add_rows() does: of a file's code, or of a process's memory if that has no
  * file (native_is_made()). Returns 0 or negative errno.
  */

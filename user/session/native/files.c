@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "native/ahead_merge.h"
 #include "native/made.h"
 #include "native/mapped.h"
 #include "native/page.h"
@@ -351,7 +352,7 @@ static int add_ahead(struct native_files *f, struct native_known_file *file, str
 	if (file->stops->is_anew && native_is_made(&file->source.mapped))
 		old = (struct native_shown){0};
 	err = read_table(f, &old, &before);
-	err = err ? err : native_stops_merge(before, old.rows, ahead->rows, ahead->count, &rows, &count);
+	err = err ? err : native_merge_ahead(before, old.rows, ahead->rows, ahead->count, &rows, &count);
 	err = err ? err : replace_table(f, file, rows, count, now);
 	log_debug("native frames: %u more rows of %s, %zu in all: %s", ahead->count, file->source.mapped.path, count,
 		  strerror(-err));

@@ -48,11 +48,4 @@ uint32_t native_stops_next(struct native_stops *s, const struct native_source *s
  */
 void native_stops_pass(struct native_stops *s, const struct native_ahead_rows *answer, double now, double pause_most_s);
 
-/*
- * Makes a table of an old one, whose rows are in order, and of new rows, in any order, where the old one has no rule.
- * Returns 0 or -ENOMEM; *out is freed by the caller, and has *count rows.
- */
-int native_stops_merge(const struct pybpf_native_row *old, size_t nr_old, struct native_ahead_row *rows, size_t nr_rows,
-		       struct pybpf_native_row **out, size_t *count);
-
 #endif
