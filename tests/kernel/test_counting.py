@@ -78,8 +78,8 @@ def make(name):
     space = {"spin": spin}
     exec("def %s(): spin(0.02)" % name, space)
     return space.pop(name)
-def fill():
-    for depth in range(7900, 8000): dive(depth)
+def fill():  # also with what fits where a larger stack does not
+    for depth in list(range(7950, 8000)) + list(range(980, 1000)) + list(range(80, 100)) + list(range(20, -1, -1)): dive(depth)
 def rounds():
     go()
     late = [make("late_%d" % i) for i in range(20)]
@@ -89,6 +89,7 @@ def rounds():
     go()
     for function in late: function()
     del late, function
+    others = [make("other_%d" % i) for i in range(200)]  # where those were
     ready()
     go()
 sys.setrecursionlimit(1000000)
@@ -243,8 +244,9 @@ def test_unsent_functions_come_later():
     with running(newest(), LATE) as target:
         with recording(target.pid) as recorder:
             round_of(target, recorder)
-            go(target)
-            harness.read_ready_line(target.process)
+            # Let it empty the buffer. Then they are gone before anybody reads their names in the process's memory.
+            harness.wait_for(lambda: harness.state(recorder.process.pid) == "S")
+            round_of(target, recorder)
             run = recorder.finish()
     seen = {name for stack, _ in check_sums(run) for name in names(stack)}
     missing = {"late_%d" % i for i in range(20)} - seen
