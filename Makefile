@@ -218,7 +218,7 @@ $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h 
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $(filter %.c,$^)
 
 # What tests/kernel does by the session's own calls.
-$(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
+$(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
@@ -393,7 +393,7 @@ replay-programs: $(REPLAY_BIN)
 test-programs: unit-programs e2e-programs $(BUILD)/pybpf-san
 
 e2e-programs: $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper \
+	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder \
 	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(BUILD)/pybpf-static
 
 .PHONY: mutants

@@ -54,7 +54,7 @@ static bool take(void *arg, const struct unwind_frame *frame)
 	if (frame->name)
 		native_demangle(frame->name, out->name, sizeof(out->name));
 	snprintf(out->file, sizeof(out->file), "%s", frame->file ? frame->file : "");
-	out->is_loop = frame->name && is_loop(frame->name, t->eval_loop);
+	out->is_loop = frame->is_loop || (frame->name && is_loop(frame->name, t->eval_loop));
 	return t->answer->count < DUMP_NATIVE_MAX;
 }
 

@@ -2,9 +2,9 @@
 /* Compiles the search of bpf/native_search.h for user space. */
 #include "native/walker.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/remote.h"
 
@@ -21,6 +21,8 @@ struct kept_page {
 	struct pybpf_native_page page;
 };
 
+_Static_assert(NATIVE_WALKER_REGISTERS == NATIVE_REGISTERS, "both are those of struct pt_regs");
+
 struct native_walker {
 	struct native_scratch scratch;
 	native_walker_read_page *read_page;
@@ -28,6 +30,7 @@ struct native_walker {
 	pid_t pid;
 	enum pybpf_native_exact exact;
 	struct kept_page pages[PAGES_KEPT];
+	struct native_place places[PYBPF_NATIVE_FRAMES];
 };
 
 static const struct pybpf_native_page *native_page(const struct native_search *n, __u32 number)
@@ -89,13 +92,20 @@ void native_walker_follow(struct native_walker *w, const struct native_thread *t
 
 	w->pid = thread->pid;
 	n->registers = (struct native_registers){.pc = thread->pc, .sp = thread->sp, .bp = thread->bp};
+	if (thread->all) {
+		memcpy(n->registers.all, thread->all, NATIVE_REGISTERS * sizeof(*thread->all));
+		n->registers.is_innermost = 1;
+	}
 	native_begin(n);
 	if (n->registers.pc && list) {
 		n->search.list = *list;
-		while (!native_next(n))
-			;
+		do {
+			if (n->nr < PYBPF_NATIVE_FRAMES)
+				w->places[n->nr] = (struct native_place){n->registers.pc, n->exact};
+		} while (!native_next(n));
 	}
 	*out = (struct native_walked){.frames = (const uint64_t *)n->frames,
+				      .places = w->places,
 				      .count = n->nr,
 				      .end = n->end,
 				      .hash = walk_mix(n->hash, n->end)};

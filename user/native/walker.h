@@ -3,6 +3,7 @@
 #ifndef NATIVE_WALKER_H
 #define NATIVE_WALKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,14 +18,26 @@ typedef int native_walker_read_page(void *arg, uint32_t number, struct pybpf_nat
 struct native_thread {
 	pid_t pid; /* of its process */
 	uint64_t pc, sp, bp;
+	/* All, in the order below; NULL: they are not known. */
+	const uint64_t *all;
+};
+
+/* The registers of struct pt_regs before its orig_ax: r15, r14, r13, r12, bp, bx, r11 to r8, ax, cx, dx, si, di. */
+#define NATIVE_WALKER_REGISTERS 15
+
+/* Where a frame stands. */
+struct native_place {
+	uint64_t pc;
+	bool is_exact; /* it is at this instruction; else a call will return there */
 };
 
 /* What was found; the frames are valid until the next call. */
 struct native_walked {
-	const uint64_t *frames; /* PYBPF_NATIVE_FRAME, from the innermost outwards */
+	const uint64_t *frames;            /* PYBPF_NATIVE_FRAME, from the innermost outwards */
+	const struct native_place *places; /* likewise */
 	uint32_t count;
 	enum pybpf_native_end end;
-	uint64_t hash; /* of all of that */
+	uint64_t hash; /* of the frames and the end */
 };
 
 /* Returns NULL without memory. */

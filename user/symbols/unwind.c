@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Has libdw walk stacks: tells it mappings, memory and registers. */
+/* Walks stacks by tables, or has libdw walk them: tells it mappings, memory and registers. */
 #include "symbols/unwind.h"
 
 #include <elfutils/libdwfl.h>
@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/procfs.h"
 #include "base/remote.h"
+#include "native/follow.h"
 #include "symbols/native_roles.h"
 
 /* DWARF's number of the register, or of the column, that has the return address. */
@@ -33,6 +34,7 @@ struct mapped {
 struct unwind {
 	pid_t pid;
 	Dwfl *dwfl;
+	struct native_follower *follower; /* NULL: there is none */
 	struct mapped *files;
 	size_t count, room;
 	uint64_t mapped_end; /* of the last mapping, of a file or not */
@@ -290,6 +292,7 @@ void unwind_free(struct unwind *u)
 {
 	if (!u)
 		return;
+	native_follower_free(u->follower);
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
 	for (size_t i = 0; i < u->count; i++)
@@ -321,44 +324,53 @@ static const char *name_in(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Hands out a frame. Returns whether the search may go on; else u->end says how it ended. */
+static bool take_pc(struct unwind *u, uint64_t pc, bool is_exact, bool is_loop)
+{
+	/* A call can be the last instruction of its function. */
+	uint64_t inside = pc - !is_exact;
+	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, inside);
+	struct unwind_frame frame = {.pc = pc, .is_loop = is_loop};
+	struct mapped *file = NULL;
+	enum native_role role;
+
+	if (module)
+		file = file_of(u, dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+	/* libdw takes what lies right behind a file, and between its mappings, for a part of it. */
+	if (file && (inside < file->code_start || inside >= file->code_end))
+		file = NULL;
+	if (file) {
+		frame.file = file->map.path;
+		frame.name = name_of(file, module, inside);
+	}
+	if (!u->take(u->arg, &frame)) {
+		u->end = UNWIND_LIMIT;
+		return false;
+	}
+	role = native_role_of(frame.name ?: "", file ? name_in(file->map.path) : "");
+	u->is_at_begin = role == NATIVE_ROLE_GREENLET;
+	if (role == NATIVE_ROLE_SWITCH)
+		u->end = UNWIND_BROKEN;
+	u->last = file;
+	u->last_pc = inside;
+	return !u->is_at_begin && role != NATIVE_ROLE_SWITCH;
+}
+
 static int take_frame(Dwfl_Frame *state, void *arg)
 {
 	struct unwind *u = arg;
-	struct unwind_frame frame = {.pc = 0};
-	enum native_role role;
-	struct mapped *file;
-	Dwfl_Module *module;
 	bool is_innermost;
 	Dwarf_Addr pc;
 
 	if (!dwfl_frame_pc(state, &pc, &is_innermost))
 		return -1;
-	frame.pc = pc;
-	/* A call can be the last instruction of its function. */
-	module = dwfl_addrmodule(u->dwfl, pc - !is_innermost);
-	file = module ? file_of(u, dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL)) : NULL;
-	/* libdw takes what lies right behind a file, and between its mappings, for a part of it. */
-	if (file && (pc - !is_innermost < file->code_start || pc - !is_innermost >= file->code_end))
-		file = NULL;
-	if (file) {
-		frame.file = file->map.path;
-		frame.name = name_of(file, module, pc - !is_innermost);
-	}
-	if (!u->take(u->arg, &frame)) {
-		u->end = UNWIND_LIMIT;
-		return DWARF_CB_ABORT;
-	}
-	role = native_role_of(frame.name ?: "", file ? name_in(file->map.path) : "");
-	u->is_at_begin = role == NATIVE_ROLE_GREENLET;
-	if (u->is_at_begin)
+	if (!take_pc(u, pc, is_innermost, false))
 		return DWARF_CB_ABORT;
 	/* Without call frame information libdw would follow frame pointers, which are anything. */
-	if (!file || role == NATIVE_ROLE_SWITCH) {
+	if (!u->last) {
 		u->end = UNWIND_BROKEN;
 		return DWARF_CB_ABORT;
 	}
-	u->last = file;
-	u->last_pc = pc - !is_innermost;
 	errno = 0;
 	return DWARF_CB_OK;
 }
@@ -381,8 +393,8 @@ static bool is_outermost(const struct unwind *u)
 	return undefined;
 }
 
-enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
-			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+static void begin(struct unwind *u, const struct unwind_registers *registers,
+		  bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
 {
 	u->registers = registers;
 	u->take = take;
@@ -391,6 +403,12 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 	u->is_at_begin = false;
 	u->end = UNWIND_WHOLE;
 	searching = u;
+}
+
+enum unwind_end unwind_thread_by_libdw(struct unwind *u, const struct unwind_registers *registers,
+				       bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+{
+	begin(u, registers, take, arg);
 	errno = 0;
 	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0) {
 		/* A register that is not known ends the search like a function that has no caller. */
@@ -405,6 +423,57 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 		u->last->lack = -ENOMEM;
 	return UNWIND_BROKEN;
 }
+
+#if defined(__x86_64__)
+/* Finds the frames by tables. Returns false where these know no way and libdw may. */
+static bool follow(const struct unwind *u, const struct unwind_registers *registers, struct native_followed *out)
+{
+	/* DWARF's numbers, in the order of NATIVE_WALKER_REGISTERS. */
+	static const uint8_t order[NATIVE_WALKER_REGISTERS] = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
+	const uint64_t *values = registers->values;
+	uint64_t all[NATIVE_WALKER_REGISTERS];
+	struct native_thread thread = {
+		.pc = values[RETURN_ADDRESS], .sp = values[UNWIND_SP], .bp = values[6], .all = all};
+
+	if (!u->follower)
+		return false;
+	for (size_t i = 0; i < NATIVE_WALKER_REGISTERS; i++)
+		all[i] = values[order[i]];
+	if (registers->is_partial)
+		thread.all = NULL;
+	native_follow(u->follower, &thread, out);
+	return out->end != PYBPF_NATIVE_END_NO_TABLE && out->end != PYBPF_NATIVE_END_EXPRESSION &&
+	       out->end != PYBPF_NATIVE_END_REGISTER;
+}
+
+enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
+			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+{
+	struct native_followed followed;
+	bool goes_on = true;
+
+	/* Without memory libdw, which takes less of it, is asked. */
+	if (!u->follower)
+		native_follower_new(u->pid, &u->follower);
+	if (!follow(u, registers, &followed))
+		return unwind_thread_by_libdw(u, registers, take, arg);
+	begin(u, registers, take, arg);
+	for (uint32_t i = 0; i < followed.count && goes_on; i++) {
+		const struct native_followed_frame *frame = &followed.frames[i];
+
+		goes_on = take_pc(u, frame->pc, frame->is_exact, frame->is_loop);
+	}
+	if (goes_on && followed.end != PYBPF_NATIVE_END_WHOLE)
+		u->end = followed.end == PYBPF_NATIVE_END_LIMIT ? UNWIND_LIMIT : UNWIND_BROKEN;
+	return u->end;
+}
+#else
+enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
+			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+{
+	return unwind_thread_by_libdw(u, registers, take, arg);
+}
+#endif
 
 const char *unwind_next_lack(struct unwind *u, int *err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Native stacks of a process that stands, by the call frame information of the files that it maps (libdw). To be used
- * in a helper process (helper.h): the files are not trusted.
+ * Native stacks of a process that stands: on x86-64 as the kernel side finds them (native/follow.h); elsewhere, and
+ * where that knows no way, by libdw. To be used in a helper process (helper.h): the files are not trusted.
  */
 #ifndef SYMBOLS_UNWIND_H
 #define SYMBOLS_UNWIND_H
@@ -44,6 +44,7 @@ struct unwind_frame {
 	uint64_t pc;      /* where the frame stands; behind a call, of all but the first */
 	const char *name; /* of the function; NULL: not known */
 	const char *file; /* that it is in, as mapped; NULL: in none, as code that was made at run time */
+	bool is_loop;     /* of a function that evaluates Python's frames, also where it has no name; false by libdw */
 };
 
 /* How the search for frames ended. */
@@ -65,6 +66,9 @@ void unwind_free(struct unwind *u);
  */
 enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
 			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
+/* Likewise, by libdw alone. */
+enum unwind_end unwind_thread_by_libdw(struct unwind *u, const struct unwind_registers *registers,
+				       bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
 
 /*
  * Returns the path of a file whose symbols or call frame information were not read, each file once, or NULL. *err: why,

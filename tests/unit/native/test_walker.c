@@ -64,7 +64,7 @@ static enum pybpf_native_end follow(uint64_t returns_to, uint32_t *count)
 
 	remote_read_by(read_memory);
 	stack_words[0] = returns_to;
-	native_walker_follow(w, &(struct native_thread){1, CODE_AT + 0x10, STACK_AT, 0}, &list, &walked);
+	native_walker_follow(w, &(struct native_thread){1, CODE_AT + 0x10, STACK_AT, 0, NULL}, &list, &walked);
 	remote_read_by(NULL);
 	native_walker_free(w);
 	*count = walked.count;
@@ -128,12 +128,65 @@ static void test_other_rules_are_not_checked(void **state)
 	assert_int_equal(follow(0, &count), PYBPF_NATIVE_END_WHOLE);
 }
 
+/* A thread's next stack lies where the one before it lay. */
+static void test_each_search_reads_the_stack(void **state)
+{
+	const struct pybpf_native_list list = {.generation = 1, .first = 0, .count = 1};
+	const struct native_thread thread = {1, CODE_AT + 0x10, STACK_AT, 0, NULL};
+	struct native_walker *w = native_walker_new(read_page, NULL, PYBPF_NATIVE_EXACT_ALL);
+	struct native_walked walked;
+
+	(void)state;
+	begin(0);
+	remote_read_by(read_memory);
+	for (uint64_t offset = 0x90; offset < 0x94; offset++) {
+		stack_words[0] = CODE_AT + offset;
+		native_walker_follow(w, &thread, &list, &walked);
+		assert_int_equal(walked.count, 2);
+		assert_int_equal(walked.places[0].pc, CODE_AT + 0x10);
+		assert_true(walked.places[0].is_exact);
+		assert_int_equal(walked.places[1].pc, CODE_AT + offset);
+		assert_false(walked.places[1].is_exact);
+	}
+	remote_read_by(NULL);
+	native_walker_free(w);
+}
+
+/* Registers other than those that are followed are known of the innermost function, if its thread stands. */
+static void test_all_registers(void **state)
+{
+	const struct pybpf_native_list list = {.generation = 1, .first = 0, .count = 1};
+	uint64_t all[NATIVE_WALKER_REGISTERS] = {0};
+	struct native_thread thread = {1, CODE_AT + 0x10, STACK_AT, 0, all};
+	struct native_walker *w = native_walker_new(read_page, NULL, PYBPF_NATIVE_EXACT_ALL);
+	struct native_walked walked;
+
+	(void)state;
+	begin(0);
+	/* r10, by which gcc finds the frames of functions that align their stack: CFA = r10 + 0. */
+	table_page.rows[0].rule = PYBPF_NATIVE_REGISTER | 7u << PYBPF_RULE_REGISTER_SHIFT;
+	all[7] = STACK_AT + 24;
+	stack_words[2] = CODE_AT + 0x90;
+	remote_read_by(read_memory);
+	native_walker_follow(w, &thread, &list, &walked);
+	assert_int_equal(walked.end, PYBPF_NATIVE_END_WHOLE);
+	assert_int_equal(walked.places[1].pc, CODE_AT + 0x90);
+	thread.all = NULL;
+	native_walker_follow(w, &thread, &list, &walked);
+	assert_int_equal(walked.end, PYBPF_NATIVE_END_REGISTER);
+	assert_int_equal(walked.count, 1);
+	remote_read_by(NULL);
+	native_walker_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_checked_rule_leads_behind_a_call),
 		cmocka_unit_test(test_a_checked_rule_that_leads_elsewhere),
 		cmocka_unit_test(test_other_rules_are_not_checked),
+		cmocka_unit_test(test_each_search_reads_the_stack),
+		cmocka_unit_test(test_all_registers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

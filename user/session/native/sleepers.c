@@ -33,7 +33,7 @@ void session_native_follow(struct session *s, const struct pybpf_thread_found *f
 {
 	struct session_native_state *n = s->native;
 	const struct mapper *mapper = n ? native_mapper_of(n, found->proc_id) : NULL;
-	const struct native_thread thread = {mapper ? mapper->pid : 0, found->pc, found->sp, found->bp};
+	const struct native_thread thread = {mapper ? mapper->pid : 0, found->pc, found->sp, found->bp, NULL};
 
 	*out = (struct native_walked){.end = PYBPF_NATIVE_NOT_ASKED};
 	if (!n)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Native stacks of a process by the tables and the search that the kernel side uses. Tables are made here, of the files
+ * on its stacks, and of single instructions where these say nothing. To be used in a helper process (helper.h). x86-64.
+ */
+#ifndef NATIVE_FOLLOW_H
+#define NATIVE_FOLLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "native/walker.h"
+
+/* The walker's, and whether the frame's function evaluates Python's frames. */
+struct native_followed_frame {
+	uint64_t pc;
+	bool is_exact, is_loop;
+};
+
+/* The frames, the innermost first, are valid until the next call. */
+struct native_followed {
+	const struct native_followed_frame *frames;
+	uint32_t count;
+	enum pybpf_native_end end; /* NO_TABLE: of a file whose table cannot be made, or would take long */
+};
+
+struct native_follower;
+/* Reads the mappings of a process, or of a core file. Returns 0 or negative errno. */
+int native_follower_new(pid_t pid, struct native_follower **out);
+void native_follower_free(struct native_follower *f);
+
+/* thread: of the process; its PID is not used. */
+void native_follow(struct native_follower *f, const struct native_thread *thread, struct native_followed *out);
+
+#endif
