@@ -12,6 +12,7 @@ import harness
 import native
 import peers
 import pythons
+from test_dump import dump
 from test_unknown_lines import with_jit
 
 pytestmark = pytest.mark.usefixtures("profiler")
@@ -137,7 +138,10 @@ def test_trampolines_for_perf(python):
         if not os.path.exists(path):
             pytest.skip("this Python has no trampolines")
         run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=2, rate=RATE)
+        (thread,) = dump(process.pid, "--native")["threads"]
         os.unlink(path)
+    made = [frame["function"] for frame in thread["native_frames"] if not frame["file"]]
+    assert made[:2] == ["py::<module>:<string>", "py::work:<string>"], thread["native_frames"]
     whole = 0
     for stack, count in run.stacks():
         names = [frame.name or frame.text for frame in stack]
@@ -208,6 +212,8 @@ def test_numba():
         harness.read_ready_line(process)
         harness.record(process.pid, "--native", seconds=1, rate=RATE)
         run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=15, rate=RATE)
+        dumps = [next(thread for thread in dump(process.pid, "--native")["threads"] if thread["tid"] == process.pid) for _ in range(10)]
+    assert {frame["function"] for one in dumps for frame in one["native_frames"] if not frame["file"]} & set(COMPILED_NAMES)
     called, whole = collections.Counter(), 0
     for stack, count in run.stacks():
         names = [frame.name or frame.text for frame in stack]

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "native/ahead_merge.h"
 #include "native/ask.h"
@@ -17,6 +18,9 @@
 #define STOPS_MAX 4096
 /* Most bytes of .eh_frame of which tables are made, of all files: some 10 ms of CPU time for a MiB. */
 #define EH_FRAME_MAX (16u << 20)
+
+/* Longest CPU time that names of code in no file take: the lists of a process may be long. */
+#define NAMES_NS 200000000u
 
 enum table_state {
 	TABLE_UNMADE,
@@ -38,11 +42,18 @@ struct stop {
 	uint32_t file, pc;
 };
 
+/* An instruction of code in no file. */
+struct made_name {
+	uint64_t address;
+	char *name; /* NULL: it has none */
+};
+
 struct native_follower {
 	pid_t pid;
 	struct native_mappings *mappings;
 	uint32_t *files_of; /* the mappings' */
-	struct intern files, stops;
+	struct intern files, stops, names;
+	uint64_t names_ns; /* CPU time that names have taken */
 	struct pybpf_native_mapping *placed;
 	struct pybpf_native_list list;
 	uint32_t next_page;
@@ -138,6 +149,7 @@ int native_follower_new(pid_t pid, struct native_follower **out)
 	f->eh_frame_left = EH_FRAME_MAX;
 	intern_init(&f->files, sizeof(struct file), sizeof(struct native_identity));
 	intern_init(&f->stops, sizeof(struct stop), sizeof(struct stop));
+	intern_init(&f->names, sizeof(struct made_name), sizeof(uint64_t));
 	f->mappings = malloc(sizeof(*f->mappings));
 	f->ahead = malloc(sizeof(*f->ahead));
 	f->walker = native_walker_new(read_page, f, PYBPF_NATIVE_EXACT_ALL);
@@ -166,8 +178,11 @@ void native_follower_free(struct native_follower *f)
 		return;
 	for (uint32_t i = 0; i < f->files.count; i++)
 		native_table_free(&file_at(f, i)->table);
+	for (uint32_t i = 0; i < f->names.count; i++)
+		free(((struct made_name *)intern_item(&f->names, i))->name);
 	intern_free(&f->files);
 	intern_free(&f->stops);
+	intern_free(&f->names);
 	native_walker_free(f->walker);
 	free(f->mappings);
 	free(f->files_of);
@@ -245,6 +260,84 @@ static bool learn(struct native_follower *f, const struct native_walked *walked)
 		&(struct native_stop){PYBPF_NATIVE_FRAME_PC(last), walked->places[walked->count - 1].is_exact});
 }
 
+static bool is_made(const struct native_follower *f, uint64_t frame)
+{
+	uint32_t number = PYBPF_NATIVE_FRAME_FILE(frame);
+
+	return number && native_is_made(file_at(f, number - 1)->mapped);
+}
+
+/* Where its function is: a call can be the last instruction of one. */
+static uint64_t inside(const struct native_place *place)
+{
+	return place->pc - !place->is_exact;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct native_named *one = a, *other = b;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+/* Keeps the addresses of frames in no file that were not met before. Returns how many these are. */
+static size_t note_made(struct native_follower *f, const struct native_walked *walked, struct native_named *out)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < walked->count; i++) {
+		const struct made_name fresh = {.address = inside(&walked->places[i])};
+		bool is_fresh = false;
+
+		if (is_made(f, walked->frames[i]) && intern_add(&f->names, &fresh, &is_fresh) != INTERN_NONE &&
+		    is_fresh)
+			out[count++] = (struct native_named){.address = fresh.address};
+	}
+	return count;
+}
+
+static void find_names(struct native_follower *f, struct native_named *named, size_t count)
+{
+	uint64_t began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	qsort(named, count, sizeof(*named), compare_addresses);
+	native_find_made_names(f->pid, named, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct made_name key = {.address = named[i].address};
+		struct made_name *known = intern_item(&f->names, intern_find(&f->names, &key));
+
+		known->name = named[i].size ? strdup(named[i].symbol) : NULL;
+	}
+	f->names_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns;
+}
+
+/* Without memory or time they have none. */
+static void name_made(struct native_follower *f, const struct native_walked *walked)
+{
+	struct native_named *named;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < walked->count; i++)
+		count += is_made(f, walked->frames[i]);
+	if (!count || f->names_ns > NAMES_NS)
+		return;
+	named = calloc(count, sizeof(*named));
+	if (!named)
+		return;
+	count = (uint32_t)note_made(f, walked, named);
+	if (count)
+		find_names(f, named, count);
+	free(named);
+}
+
+static const char *name_of(const struct native_follower *f, const struct native_place *place)
+{
+	const struct made_name key = {.address = inside(place)};
+	uint32_t i = intern_find(&f->names, &key);
+
+	return i == INTERN_NONE ? NULL : ((const struct made_name *)intern_item(&f->names, i))->name;
+}
+
 void native_follow(struct native_follower *f, const struct native_thread *thread, struct native_followed *out)
 {
 	struct native_thread own = *thread;
@@ -256,11 +349,13 @@ void native_follow(struct native_follower *f, const struct native_thread *thread
 		place_all(f);
 		native_walker_follow(f->walker, &own, &f->list, &walked);
 	}
+	name_made(f, &walked);
 	for (uint32_t i = 0; i < walked.count; i++) {
 		f->frames[i] = (struct native_followed_frame){
 			.pc = walked.places[i].pc,
 			.is_exact = walked.places[i].is_exact,
 			.is_loop = walked.frames[i] & PYBPF_NATIVE_FRAME_EVAL,
+			.name = is_made(f, walked.frames[i]) ? name_of(f, &walked.places[i]) : NULL,
 		};
 	}
 	*out = (struct native_followed){f->frames, walked.count, walked.end};

@@ -12,10 +12,13 @@
 
 #include "native/walker.h"
 
-/* The walker's, and whether the frame's function evaluates Python's frames. */
+/* The walker's, and what else is known of the frame. */
 struct native_followed_frame {
 	uint64_t pc;
-	bool is_exact, is_loop;
+	bool is_exact;
+	bool is_loop; /* its function evaluates Python's frames */
+	const char *
+		name; /* of code in no file (native/made.h), as its maker writes it; NULL: not known, or it is in one */
 };
 
 /* The frames, the innermost first, are valid until the next call. */

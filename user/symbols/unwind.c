@@ -325,12 +325,12 @@ static const char *name_in(const char *path)
 }
 
 /* Hands out a frame. Returns whether the search may go on; else u->end says how it ended. */
-static bool take_pc(struct unwind *u, uint64_t pc, bool is_exact, bool is_loop)
+static bool take_pc(struct unwind *u, const struct native_followed_frame *f)
 {
 	/* A call can be the last instruction of its function. */
-	uint64_t inside = pc - !is_exact;
+	uint64_t inside = f->pc - !f->is_exact;
 	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, inside);
-	struct unwind_frame frame = {.pc = pc, .is_loop = is_loop};
+	struct unwind_frame frame = {.pc = f->pc, .is_loop = f->is_loop, .name = f->name};
 	struct mapped *file = NULL;
 	enum native_role role;
 
@@ -364,7 +364,7 @@ static int take_frame(Dwfl_Frame *state, void *arg)
 
 	if (!dwfl_frame_pc(state, &pc, &is_innermost))
 		return -1;
-	if (!take_pc(u, pc, is_innermost, false))
+	if (!take_pc(u, &(struct native_followed_frame){.pc = pc, .is_exact = is_innermost}))
 		return DWARF_CB_ABORT;
 	/* Without call frame information libdw would follow frame pointers, which are anything. */
 	if (!u->last) {
@@ -458,11 +458,8 @@ enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *r
 	if (!follow(u, registers, &followed))
 		return unwind_thread_by_libdw(u, registers, take, arg);
 	begin(u, registers, take, arg);
-	for (uint32_t i = 0; i < followed.count && goes_on; i++) {
-		const struct native_followed_frame *frame = &followed.frames[i];
-
-		goes_on = take_pc(u, frame->pc, frame->is_exact, frame->is_loop);
-	}
+	for (uint32_t i = 0; i < followed.count && goes_on; i++)
+		goes_on = take_pc(u, &followed.frames[i]);
 	if (goes_on && followed.end != PYBPF_NATIVE_END_WHOLE)
 		u->end = followed.end == PYBPF_NATIVE_END_LIMIT ? UNWIND_LIMIT : UNWIND_BROKEN;
 	return u->end;
