@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/intern.h"
 #include "base/procfs.h"
 #include "base/remote.h"
 #include "native/follow.h"
@@ -31,12 +32,19 @@ struct mapped {
 	bool lack_is_told;
 };
 
+/* An address in a file, and the name of its function, which libdw has; NULL: it has none. */
+struct known_name {
+	uint64_t address;
+	const char *name;
+};
+
 struct unwind {
 	pid_t pid;
 	Dwfl *dwfl;
 	struct native_follower *follower; /* NULL: there is none */
 	struct mapped *files;
 	size_t count, room;
+	struct intern names;
 	uint64_t mapped_end; /* of the last mapping, of a file or not */
 	const struct unwind_registers *registers;
 	bool (*take)(void *arg, const struct unwind_frame *frame);
@@ -273,6 +281,7 @@ int unwind_new(pid_t pid, struct unwind **out)
 	*out = NULL;
 	if (!u)
 		return -ENOMEM;
+	intern_init(&u->names, sizeof(struct known_name), sizeof(uint64_t));
 	/* If the first thread has ended, only others show the mappings and the files. */
 	u->pid = procfs_task(pid, NULL) ?: pid;
 	searching = u;
@@ -293,6 +302,7 @@ void unwind_free(struct unwind *u)
 	if (!u)
 		return;
 	native_follower_free(u->follower);
+	intern_free(&u->names);
 	if (u->dwfl)
 		dwfl_end(u->dwfl);
 	for (size_t i = 0; i < u->count; i++)
@@ -302,7 +312,7 @@ void unwind_free(struct unwind *u)
 }
 
 /* Returns the name of the function that has the address within its size: what merely lies before it is another one. */
-static const char *name_of(struct mapped *file, Dwfl_Module *module, uint64_t addr)
+static const char *find_name(struct mapped *file, Dwfl_Module *module, uint64_t addr)
 {
 	GElf_Off offset;
 	GElf_Sym symbol;
@@ -315,6 +325,20 @@ static const char *name_of(struct mapped *file, Dwfl_Module *module, uint64_t ad
 		file->lack = -ENOMEM;
 	name = dwfl_module_addrinfo(module, addr, &offset, &symbol, NULL, NULL, NULL);
 	return name && offset < symbol.st_size ? name : NULL;
+}
+
+/* libdw goes through all symbols of a file for each address. */
+static const char *name_of(struct unwind *u, struct mapped *file, Dwfl_Module *module, uint64_t addr)
+{
+	const struct known_name fresh = {.address = addr};
+	bool is_fresh = false;
+	uint32_t i = intern_add(&u->names, &fresh, &is_fresh);
+
+	if (i == INTERN_NONE)
+		return find_name(file, module, addr);
+	if (is_fresh)
+		((struct known_name *)intern_item(&u->names, i))->name = find_name(file, module, addr);
+	return ((const struct known_name *)intern_item(&u->names, i))->name;
 }
 
 static const char *name_in(const char *path)
@@ -341,7 +365,7 @@ static bool take_pc(struct unwind *u, const struct native_followed_frame *f)
 		file = NULL;
 	if (file) {
 		frame.file = file->map.path;
-		frame.name = name_of(file, module, inside);
+		frame.name = name_of(u, file, module, inside);
 	}
 	if (!u->take(u->arg, &frame)) {
 		u->end = UNWIND_LIMIT;
