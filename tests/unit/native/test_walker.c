@@ -152,6 +152,30 @@ static void test_each_search_reads_the_stack(void **state)
 	native_walker_free(w);
 }
 
+/* Lists of other generations are those of other processes, or say more. What is remembered lies in few places. */
+static void test_what_is_remembered_is_of_the_list(void **state)
+{
+	struct pybpf_native_list list = {.first = 0, .count = 1};
+	const struct native_thread thread = {1, CODE_AT + 0x10, STACK_AT, 0, NULL};
+	struct native_walker *w = native_walker_new(read_page, NULL, PYBPF_NATIVE_EXACT_ALL);
+	struct native_walked walked;
+
+	(void)state;
+	begin(0);
+	stack_words[0] = CODE_AT + 0x90;
+	remote_read_by(read_memory);
+	for (list.generation = 1; list.generation < 20000; list.generation++) {
+		uint32_t file = 1 + list.generation % 2;
+
+		list_page.mappings[1].file = file;
+		native_walker_forget_pages(w);
+		native_walker_follow(w, &thread, &list, &walked);
+		assert_int_equal(PYBPF_NATIVE_FRAME_FILE(walked.frames[0]), file);
+	}
+	remote_read_by(NULL);
+	native_walker_free(w);
+}
+
 /* Registers other than those that are followed are known of the innermost function, if its thread stands. */
 static void test_all_registers(void **state)
 {
@@ -186,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_a_checked_rule_that_leads_elsewhere),
 		cmocka_unit_test(test_other_rules_are_not_checked),
 		cmocka_unit_test(test_each_search_reads_the_stack),
+		cmocka_unit_test(test_what_is_remembered_is_of_the_list),
 		cmocka_unit_test(test_all_registers),
 	};
 
