@@ -261,6 +261,8 @@ static void test_total_time(void **unused)
 	assert_true(d->time.low > 0 && d->time.low < 1 && d->time.high > 1);
 	/* By hand: logarithms of 1, 1.1 and 0.9 have a standard deviation of 0.1003. */
 	assert_true(fabs(d->time.spread - 0.1003) < 1e-4);
+	/* Nothing changed, so that functions are compared with all of all runs. */
+	assert_true(fabs(d->whole[DIFF_BEFORE].rest - 6000) < 1e-6 && fabs(d->whole[DIFF_AFTER].rest - 12000) < 1e-6);
 	diff_free(d);
 	d = compared_runs(close, 3, 1, &options);
 	assert_true(d->time.judged && !d->time.changed);
