@@ -14,8 +14,8 @@
 #include "native/page.h"
 #include "native/table.h"
 
-/* Most instructions of a process that are asked for what follows them: a search goes on behind each. */
-#define STOPS_MAX 4096
+/* Most instructions of a process that are asked for what follows them: the search begins again after each. */
+#define STOPS_MAX 512
 /* Most bytes of .eh_frame of which tables are made, of all files: some 10 ms of CPU time for a MiB. */
 #define EH_FRAME_MAX (16u << 20)
 
