@@ -48,9 +48,36 @@ static void forgets_the_oldest(void **unused)
 	discovery_cache_free(&cache);
 }
 
+/* One of these differs where a file was written anew in its place, or is another one. */
+static void tells_files_apart(void **unused)
+{
+	const struct stat file = {.st_dev = 1,
+				  .st_ino = 2,
+				  .st_size = 3,
+				  .st_ctim = {.tv_sec = 4, .tv_nsec = 5},
+				  .st_atim = {.tv_sec = 6}};
+	struct stat others[] = {file, file, file, file, file}, same = file;
+	struct discovery_file what = {.kind = DISCOVERY_FILE_REFUSED, .refusal = strdup("for a test")};
+	struct discovery_cache cache;
+
+	(void)unused;
+	others[0].st_dev++;
+	others[1].st_ino++;
+	others[2].st_size++;
+	others[3].st_ctim.tv_sec++;
+	others[4].st_ctim.tv_nsec++;
+	same.st_atim.tv_sec++;
+	discovery_cache_init(&cache);
+	assert_non_null(discovery_cache_add(&cache, &file, &what));
+	assert_non_null(discovery_cache_find(&cache, &same));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_null(discovery_cache_find(&cache, &others[i]));
+	discovery_cache_free(&cache);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(forgets_the_oldest)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(forgets_the_oldest), cmocka_unit_test(tells_files_apart)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
