@@ -108,6 +108,9 @@ def test_one_of_two(web):
 
 def test_both_of_two(web):
     host, one, other = web
+    run = pybpf("--container", one.id, "--container", other.id, "-d", 0.8, "-F", FOUR_TIMES)
+    found = by_process(run, container=True)
+    assert {one.pid, other.pid} <= set(found) and host.pid not in found, sorted(found)
     run = pybpf("--container", one.id, "--container", other.id, "-d", 0.4, "-F", FOUR_TIMES, "--merge")
     assert run.code == 0, run.err
     found = processes.by_name(run)
