@@ -225,6 +225,14 @@ static void validates_a_model(void **state)
 	python.interp_head_addr = 0x10000;
 	assert_int_equal(discovery_validate(&python, &error), -EINVAL);
 
+#if defined(__x86_64__)
+	/* The only thread state is of a thread that has ended: what is at its id by now is something else. */
+	make_model(&model, &python);
+	put(model.tcb, 0, model.interp);
+	assert_int_equal(discovery_validate(&python, &error), -EAGAIN);
+	assert_non_null(strstr(error.text, "no thread that runs under its id"));
+#endif
+
 	/* PyCode_Type is another type. */
 	make_model(&model, &python);
 	strcpy(model.name, "cell");
