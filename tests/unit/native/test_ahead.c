@@ -326,6 +326,24 @@ static void test_returns_that_contradict_each_other(void **state)
 	assert_int_equal(rows.count, 0);
 }
 
+static void test_returns_of_which_each_says_something_else(void **state)
+{
+	ROWS_OF(0, true, 0x74, 0x02, /* 0 je 4 */
+		0x5b,                /* 2 pop %rbx */
+		0xc3,                /* 3 ret */
+		0xc3);               /* 4 ret */
+	assert_int_equal(rows.count, 0);
+}
+
+/* What is loaded is another register's, which this code has stored itself. */
+static void test_a_frame_pointer_from_what_was_written(void **state)
+{
+	ROWS_OF(0, true, 0x53, /* 0 push %rbx */
+		0x5d,          /* 1 pop %rbp */
+		0xc3);         /* 2 ret */
+	assert_int_equal(rows.count, 0);
+}
+
 static void test_a_frame_pointer_that_is_lost(void **state)
 {
 	ROWS_OF(0, true, 0x31, 0xed, /* 0 xor %ebp, %ebp */
@@ -373,6 +391,8 @@ int main(void)
 		cmocka_unit_test(test_a_call_that_does_not_return),
 		cmocka_unit_test(test_the_return_behind_the_fewest_calls_decides),
 		cmocka_unit_test(test_returns_that_contradict_each_other),
+		cmocka_unit_test(test_returns_of_which_each_says_something_else),
+		cmocka_unit_test(test_a_frame_pointer_from_what_was_written),
 		cmocka_unit_test(test_a_frame_pointer_that_is_lost),
 		cmocka_unit_test(test_ends_without_a_return),
 		cmocka_unit_test(test_any_bytes),

@@ -297,12 +297,11 @@ static int visit(void *arg, const struct eh_frame_function *function)
 	return 0;
 }
 
-static void test_a_prologue(void **state)
+static void check_prologue(const uint8_t *bytes)
 {
-	const struct eh_frame of = {section, sizeof(section), 0};
+	const struct eh_frame of = {bytes, sizeof(section), 0};
 	struct visit v = {.section = &of};
 
-	(void)state;
 	assert_int_equal(eh_frame_functions(&of, visit, &v), 0);
 	assert_int_equal(v.err, 0);
 	assert_int_equal(v.taken.count, 3);
@@ -315,6 +314,29 @@ static void test_a_prologue(void **state)
 	assert_int_equal(v.taken.pc[2], 0x1004);
 	assert_int_equal(PYBPF_RULE_KIND(v.taken.rule[2]), PYBPF_NATIVE_BP);
 	assert_int_equal(PYBPF_RULE_OFFSET(v.taken.rule[2]), 2);
+}
+
+static void test_a_prologue(void **state)
+{
+	(void)state;
+	check_prologue(section);
+}
+
+/* Where the frame pointer was saved is said in longer words, of registers with large numbers. */
+static void test_other_words_for_a_prologue(void **state)
+{
+	static const uint8_t words[] = {0x05, 0x11}; /* offset_extended, offset_extended_sf */
+	static const uint8_t offset[] = {0x86, 2, 0x43, 0x0d, 6, 0};
+	uint8_t bytes[sizeof(section)], *at;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words); i++) {
+		memcpy(bytes, section, sizeof(section));
+		at = memmem(bytes, sizeof(bytes), offset, sizeof(offset));
+		assert_non_null(at);
+		memcpy(at, (const uint8_t[]){words[i], 6, 2, 0x43, 0x0d, 6}, sizeof(offset));
+		check_prologue(bytes);
+	}
 }
 
 /* However a section is cut or its bytes are changed, nothing is read beyond it, and it ends. */
@@ -349,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_those_of_libdw),
 		cmocka_unit_test(test_a_prologue),
+		cmocka_unit_test(test_other_words_for_a_prologue),
 		cmocka_unit_test(test_damage),
 	};
 
