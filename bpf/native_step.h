@@ -86,6 +86,14 @@ static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, 
 			return PYBPF_NATIVE_END_REGISTER;
 		cfa = r->all[PYBPF_RULE_REGISTER(rule)] + (__u64)PYBPF_RULE_REGISTER_OFFSET(rule) * NATIVE_WORD;
 		break;
+	case PYBPF_NATIVE_SP_INDEXED:
+		if (!r->is_innermost || PYBPF_RULE_REGISTER(rule) == PYBPF_RULE_NO_REGISTER)
+			return PYBPF_NATIVE_END_REGISTER;
+		cfa = r->all[PYBPF_RULE_REGISTER(rule)] + PYBPF_RULE_REGISTER_OFFSET(rule);
+		if (native_word(memory, r->sp + cfa * NATIVE_WORD, &cfa))
+			return PYBPF_NATIVE_END_FAULT;
+		cfa += NATIVE_WORD;
+		break;
 	default:
 		return PYBPF_NATIVE_END_NO_ROW;
 	}

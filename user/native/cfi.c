@@ -32,14 +32,15 @@ enum cfa_kind {
 	CFA_PLT,
 	CFA_DEREF,
 	CFA_SP_DEREF,
+	CFA_SP_INDEXED, /* of the register */
 	CFA_OTHER,
 };
 
 struct state {
 	enum cfa_kind cfa;
 	uint64_t cfa_register;
-	int64_t cfa_offset; /* CFA_PLT: from which byte of 16 on it is one word more; DEREF: of the frame or stack
-			       pointer */
+	int64_t cfa_offset; /* CFA_PLT: from which byte of 16 on it is one word more; DEREF, SP_INDEXED: of the
+			       frame or stack pointer */
 	struct saved bp, return_address;
 };
 
@@ -95,6 +96,19 @@ static bool is_sp_deref(struct dwarf_cursor expression, int64_t *offset)
 	       expression.at == expression.end;
 }
 
+/* breg7 N, bregR 0, lit8, mul, plus, deref, plus_uconst 8: likewise, behind as many words as the register says. */
+static bool is_sp_indexed(struct dwarf_cursor expression, int64_t *offset, uint64_t *number)
+{
+	static const uint8_t after[] = {0x00, 0x38, 0x1e, 0x22, 0x06, 0x23, WORD};
+
+	if (dwarf_read_unsigned(&expression, 1) != 0x70 + REGISTER_SP)
+		return false;
+	*offset = dwarf_read_sleb(&expression);
+	*number = dwarf_read_unsigned(&expression, 1) - 0x70;
+	return !expression.failed && *number < 16 && expression.end - expression.at == sizeof(after) &&
+	       !memcmp(expression.at, after, sizeof(after));
+}
+
 /* breg6 0 */
 static bool is_at_bp(struct dwarf_cursor expression)
 {
@@ -110,6 +124,8 @@ static void set_cfa_expression(struct machine *m, struct dwarf_cursor expression
 		s->cfa = CFA_PLT;
 	else if (is_deref(expression, &s->cfa_offset))
 		s->cfa = CFA_DEREF;
+	else if (is_sp_indexed(expression, &s->cfa_offset, &s->cfa_register))
+		s->cfa = CFA_SP_INDEXED;
 	else
 		s->cfa = is_sp_deref(expression, &s->cfa_offset) ? CFA_SP_DEREF : CFA_OTHER;
 }
@@ -173,8 +189,8 @@ static uint32_t bp_bits(const struct state *s)
 	return s->bp.place == PLACE_SAME ? 0 : PYBPF_NATIVE_BP_LOST << PYBPF_RULE_BP_SHIFT;
 }
 
-/* By a register that is not kept from one function to its caller. */
-static uint32_t other_register_rule(const struct state *s)
+/* By a register that is not kept from one function to its caller; kind: REGISTER or SP_INDEXED. */
+static uint32_t other_register_rule(const struct state *s, uint32_t kind)
 {
 	/* By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 (arch/x86/include/asm/ptrace.h). */
 	static const uint8_t places[] = {10, 12, 11, 5, 13, 14, 4, 15, 9, 8, 7, 6, 3, 2, 1, 0};
@@ -184,8 +200,8 @@ static uint32_t other_register_rule(const struct state *s)
 	    s->cfa_offset / WORD <= PYBPF_RULE_REGISTER_OFFSET_MAX && bp_fits(s))
 		place = places[s->cfa_register];
 	if (place == PYBPF_RULE_NO_REGISTER)
-		return PYBPF_NATIVE_REGISTER | place << PYBPF_RULE_REGISTER_SHIFT;
-	return PYBPF_NATIVE_REGISTER | place << PYBPF_RULE_REGISTER_SHIFT |
+		return kind | place << PYBPF_RULE_REGISTER_SHIFT;
+	return kind | place << PYBPF_RULE_REGISTER_SHIFT |
 	       (uint32_t)(s->cfa_offset / WORD) << PYBPF_RULE_REGISTER_OFFSET_SHIFT | bp_bits(s);
 }
 
@@ -194,7 +210,7 @@ static uint32_t register_rule(const struct state *s)
 	uint32_t rule = s->cfa_register == REGISTER_SP ? PYBPF_NATIVE_SP : PYBPF_NATIVE_BP;
 
 	if (s->cfa_register != REGISTER_SP && s->cfa_register != REGISTER_BP)
-		return other_register_rule(s);
+		return other_register_rule(s, PYBPF_NATIVE_REGISTER);
 	if (!fits(s->cfa_offset) || !bp_fits(s))
 		return wide_rule(s);
 	return rule | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) | bp_bits(s);
@@ -236,6 +252,8 @@ static uint32_t rule_of(const struct machine *m)
 			return PYBPF_NATIVE_SP_DEREF | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) |
 			       bp_bits(s);
 		return PYBPF_NATIVE_EXPRESSION;
+	case CFA_SP_INDEXED:
+		return other_register_rule(s, PYBPF_NATIVE_SP_INDEXED);
 	default:
 		return PYBPF_NATIVE_EXPRESSION;
 	}

@@ -122,6 +122,28 @@ static void test_a_pointer_on_the_stack(void **state)
 			 PYBPF_NATIVE_END_FAULT);
 }
 
+/* Behind as many words as a register says, and a few more. */
+static void test_a_pointer_behind_an_array(void **state)
+{
+	const uint32_t rule = PYBPF_NATIVE_SP_INDEXED | 6u << PYBPF_RULE_REGISTER_SHIFT |
+			      1u << PYBPF_RULE_REGISTER_OFFSET_SHIFT | PYBPF_NATIVE_BP_SAVED << PYBPF_RULE_BP_SHIFT |
+			      0xffdu << PYBPF_RULE_BP_OFFSET_SHIFT;
+	struct native_registers r = begin();
+
+	(void)state;
+	r.all[6] = 17;
+	stack_words[28] = AT(39);
+	stack_words[37] = 0xbbbb;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_REGISTER);
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), 0);
+	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
+	r = begin();
+	r.is_innermost = 1;
+	r.all[6] = WORDS;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_FAULT);
+}
+
 /* Only those of the innermost function are known. */
 static void test_another_register(void **state)
 {
@@ -188,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_a_linkage_table),
 		cmocka_unit_test(test_an_aligned_frame),
 		cmocka_unit_test(test_a_pointer_on_the_stack),
+		cmocka_unit_test(test_a_pointer_behind_an_array),
 		cmocka_unit_test(test_another_register),
 		cmocka_unit_test(test_a_signal),
 		cmocka_unit_test(test_ends),

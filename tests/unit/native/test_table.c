@@ -170,6 +170,15 @@ static void check_rule(Dwarf_CFI *cfi, uint64_t pc, uint32_t rule, unsigned kind
 		assert_true(ops[2].atom == DW_OP_plus_uconst && ops[2].number == 8);
 		check_bp(rule, frame);
 		break;
+	case PYBPF_NATIVE_SP_INDEXED:
+		assert_int_equal(count, 7);
+		assert_true(ops[0].atom == DW_OP_breg0 + SP && ops[0].number == PYBPF_RULE_REGISTER_OFFSET(rule) * 8);
+		assert_int_equal(PYBPF_RULE_REGISTER(rule), place_of(ops[1].atom - DW_OP_breg0));
+		assert_true(!ops[1].number && ops[2].atom == DW_OP_lit8 && ops[3].atom == DW_OP_mul);
+		assert_true(ops[4].atom == DW_OP_plus && ops[5].atom == DW_OP_deref);
+		assert_true(ops[6].atom == DW_OP_plus_uconst && ops[6].number == 8);
+		check_bp(rule, frame);
+		break;
 	case PYBPF_NATIVE_EXPRESSION:
 		assert_true(count > 1 || return_of(frame, column) == 'x' || bp_of(frame, &offset) != 's');
 		break;
@@ -257,7 +266,8 @@ static void test_rows_are_those_of_libdw(void **state)
 	assert_true(kinds[PYBPF_NATIVE_SP] > 1000 && kinds[PYBPF_NATIVE_BP] && kinds[PYBPF_NATIVE_END]);
 	assert_true(kinds[PYBPF_NATIVE_SIGNAL] && kinds[PYBPF_NATIVE_PLT]);
 	if (!access(paths[3], R_OK))
-		assert_true(kinds[PYBPF_NATIVE_SP_DEREF] > 10 && kinds[PYBPF_NATIVE_REGISTER] > 100);
+		assert_true(kinds[PYBPF_NATIVE_SP_DEREF] > 10 && kinds[PYBPF_NATIVE_REGISTER] > 100 &&
+			    kinds[PYBPF_NATIVE_SP_INDEXED]);
 }
 
 /* A CIE and an FDE of 64 bytes at 0x1000, as gcc writes them; then a terminator. */
