@@ -262,6 +262,26 @@ def test_a_library_in_the_place_of_another_one(tmp_path):
     assert sum(others.values()) < 0.02 * sum(chains.values()), chains
 
 
+MANY_MAPPINGS = """
+import mmap, sys
+maps, kinds = [], (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_EXEC)
+for i in range(8000):
+    maps.append(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, kinds[i % 2]))
+print("[]"); sys.stdout.flush()
+while True:
+    sorted(range(1000), key=lambda x: -x)
+"""
+
+
+def test_code_in_no_file_leaves_room_for_libraries():
+    """A list of mappings has an end. Those that JITs have made are told apart by the thousand."""
+    argv = [harness.default_python().argv[0], "-c", MANY_MAPPINGS]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=1, rate=RATE)
+    assert run.stats["native"]["whole"] > 0.8 * total(run.stacks()), run.stats["native"]
+
+
 def test_no_room():
     """Tables that do not fit are told, and Python's stacks are as they were."""
     run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)

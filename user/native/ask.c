@@ -19,9 +19,13 @@
 /* Time that the loop of a run waits for an answer before it goes on with its other work, in seconds. */
 #define SLICE_S 0.005
 
+/* Most mappings of code in no file: JITs may make thousands, and libraries have to find room. */
+#define MADE_MAX 2048
+
 struct listing {
 	pid_t pid;
 	struct native_mappings *out;
+	uint32_t nr_made;
 };
 
 /* Mappings of one file follow each other: it is opened once for all of them. */
@@ -47,7 +51,7 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 
 	if (!map->executable || (!map->inode && strcmp(map->path, NATIVE_VDSO) != 0 && !native_is_made_map(map)))
 		return 0;
-	if (out->count == NATIVE_MAPPED_MAX) {
+	if (out->count == NATIVE_MAPPED_MAX || (native_is_made_map(map) && ++l->nr_made > MADE_MAX)) {
 		out->left_out++;
 		return 0;
 	}
@@ -82,7 +86,7 @@ static int list_mapping(const struct procfs_map *map, void *arg)
 int native_list_mappings(pid_t pid, struct native_mappings *out)
 {
 	/* If the first thread has ended, only others show the mappings. */
-	struct listing listing = {procfs_task(pid, NULL) ?: pid, out};
+	struct listing listing = {.pid = procfs_task(pid, NULL) ?: pid, .out = out};
 
 	memset(out, 0, offsetof(struct native_mappings, items));
 	return procfs_each_map(listing.pid, list_mapping, &listing);
