@@ -292,6 +292,28 @@ def test_code_right_behind_a_library_is_none_of_it(python):
         assert thread["frames"][made[0]["caller"]]["function"].endswith("run"), thread["native_frames"]
 
 
+# Each mapping has another file for its neighbour, so that none are told as one.
+MANY_FILES = """
+import mmap, os, sys, time
+maps, files = [], [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
+for i in range(8000):
+    maps.append(mmap.mmap(files[i % 2], 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC))
+print("[]"); sys.stdout.flush()
+sorted([1], key=lambda _: time.sleep(1000))
+"""
+
+
+def test_more_mappings_than_are_listed(tmp_path):
+    paths = [tmp_path / "one", tmp_path / "other"]
+    for path in paths:
+        path.write_bytes(bytes(4096))
+    with harness.started([harness.default_python().argv[0], "-c", MANY_FILES, *paths], stdout=subprocess.PIPE) as process:
+        harness.read_ready_line(process)
+        harness.wait_for(lambda: harness.state(process.pid) == "S")
+        (thread,) = dump(process.pid, "--native")["threads"]
+    assert thread["native_whole"] and thread["native_fits"], thread["native_frames"]
+
+
 def test_a_stack_without_end():
     """A thread whose stack pointer is anywhere: its native stack is told to be cut off, and Python's is whole."""
     code = "import ctypes, os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"

@@ -359,4 +359,6 @@ void native_follow(struct native_follower *f, const struct native_thread *thread
 		};
 	}
 	*out = (struct native_followed){f->frames, walked.count, walked.end};
+	if (walked.end == PYBPF_NATIVE_END_NO_MAPPING && f->mappings->left_out)
+		out->end = PYBPF_NATIVE_END_NO_TABLE;
 }

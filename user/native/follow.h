@@ -25,7 +25,8 @@ struct native_followed_frame {
 struct native_followed {
 	const struct native_followed_frame *frames;
 	uint32_t count;
-	enum pybpf_native_end end; /* NO_TABLE: of a file whose table cannot be made, or would take long */
+	enum pybpf_native_end end; /* NO_TABLE: of a file whose table cannot be made, or would take long, or for which
+				    the list of mappings had no room */
 };
 
 struct native_follower;
