@@ -169,6 +169,16 @@ static __always_inline bool native_is_exact(const struct native_scratch *n, __u3
 	       (native_exact(n) == PYBPF_NATIVE_EXACT && !(rule & PYBPF_RULE_EVAL));
 }
 
+/*
+ * Whether a frame would return to where a row begins: behind a call that never returns, or where nothing was called, as
+ * makecontext() has it. Then what lies before that address may be what aligns the function, and no part of the former.
+ */
+static __always_inline bool native_is_at_end(const struct native_scratch *n, const struct pybpf_native_page *page,
+					     __u32 row, __u32 pc)
+{
+	return !n->exact && page->rows[(row + 1) & (PYBPF_NATIVE_PAGE_ROWS - 1)].pc == pc + 1;
+}
+
 /* Finds the row of a pc in a page. Fills in n->found. Returns 0 when there is no such page. */
 WALK_ONCE int native_find_row(struct native_scratch *n, __u32 file, __u32 number, __u32 pc)
 {
@@ -187,7 +197,9 @@ WALK_ONCE int native_find_row(struct native_scratch *n, __u32 file, __u32 number
 	}
 	low &= PYBPF_NATIVE_PAGE_ROWS - 1;
 	n->found.rule = page->rows[low].rule;
-	n->found.frame = PYBPF_NATIVE_FRAME(file, native_is_exact(n, n->found.rule) ? pc : page->rows[low].pc);
+	n->found.frame = PYBPF_NATIVE_FRAME(
+		file,
+		native_is_exact(n, n->found.rule) || native_is_at_end(n, page, low, pc) ? pc : page->rows[low].pc);
 	if (n->found.rule & PYBPF_RULE_EVAL)
 		n->found.frame |= PYBPF_NATIVE_FRAME_EVAL;
 	return 1;

@@ -117,6 +117,33 @@ static void test_a_checked_rule_that_leads_elsewhere(void **state)
 	assert_int_equal(follow(UINT64_MAX, &count), PYBPF_NATIVE_END_NO_ROW);
 }
 
+/* What lies before the begin of a function, which nothing has called, may be no function's. */
+static void test_a_return_to_where_a_row_begins(void **state)
+{
+	const struct pybpf_native_list list = {.generation = 1, .first = 0, .count = 1};
+	static const struct {
+		uint64_t to;
+		uint32_t frame;
+	} returns[] = {{0x80, 0x7f}, {0x7f, 0}, {0x81, 0x80}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(returns) / sizeof(*returns); i++) {
+		struct native_walker *w = native_walker_new(read_page, NULL, PYBPF_NATIVE_ROWS);
+		struct native_walked walked;
+
+		begin(0);
+		remote_read_by(read_memory);
+		stack_words[0] = CODE_AT + returns[i].to;
+		stack_words[1] = 0;
+		native_walker_follow(w, &(struct native_thread){1, CODE_AT + 0x10, STACK_AT, 0, NULL}, &list, &walked);
+		remote_read_by(NULL);
+		assert_int_equal(walked.count, 2);
+		assert_int_equal(PYBPF_NATIVE_FRAME_PC(walked.frames[0]), 0);
+		assert_int_equal(PYBPF_NATIVE_FRAME_PC(walked.frames[1]), returns[i].frame);
+		native_walker_free(w);
+	}
+}
+
 static void test_other_rules_are_not_checked(void **state)
 {
 	uint32_t count;
@@ -208,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_checked_rule_leads_behind_a_call),
 		cmocka_unit_test(test_a_checked_rule_that_leads_elsewhere),
+		cmocka_unit_test(test_a_return_to_where_a_row_begins),
 		cmocka_unit_test(test_other_rules_are_not_checked),
 		cmocka_unit_test(test_each_search_reads_the_stack),
 		cmocka_unit_test(test_what_is_remembered_is_of_the_list),
