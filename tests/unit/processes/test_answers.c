@@ -356,6 +356,11 @@ static void test_mismatch_lasts(void **state)
 	run_for(1.1);
 	assert_int_equal(sampled_minor(FIRST), 13);
 	assert_int_equal(counts_now().refused, 0);
+	/* Another Python that it maps later contradicts, too: people know already. */
+	map_python(FIRST, &python311);
+	process_of(FIRST)->loaded[1].contradicts = true;
+	run_for(10);
+	assert_string_equal(machine.said, "the memory of process 5000000 contradicts its layout\n");
 }
 
 /* The process ends meanwhile: the sentence comes if the contradiction had lasted a tenth of a second. */

@@ -238,6 +238,41 @@ static void test_losses_of_others(void **state)
 	assert_int_equal(sampled_minor(FIRST_PID), 11);
 }
 
+/* Events that the kernel could not tell from others' tell no less that something was lost. */
+static void test_losses_that_may_be_of_others(void **state)
+{
+	uint64_t events;
+
+	(void)state;
+	start_unseen(FIRST_PID, &static_python);
+	bring_up(FIRST_PID);
+	follow_all();
+	run_for(1);
+	assert_int_equal(processes_count_living(machine.table), 1);
+	machine.kernel.events_room = 0;
+	events = machine.kernel.losses.events;
+	end_process(FIRST_PID);
+	machine.kernel.losses.events = events;
+	machine.kernel.losses.others++;
+	run_for(0.2);
+	assert_int_equal(processes_count_living(machine.table), 0);
+}
+
+/* One that is asked for, and not told of yet, has lost nothing. */
+static void test_a_claim_is_no_loss(void **state)
+{
+	(void)state;
+	start_unseen(FIRST_PID, &static_python);
+	bring_up(FIRST_PID);
+	follow_pid(FIRST_PID);
+	run_for(1);
+	process_of(FIRST_PID)->entry = (struct pybpf_proc){.state = PYBPF_PROC_CLAIMED};
+	machine.kernel.losses.mappings++;
+	run_for(0.2);
+	assert_int_equal(processes_count_living(machine.table), 1);
+	assert_int_equal(counts_now().recovered, 0);
+}
+
 /* A process given by PID whose second Python's mapping is lost is looked at once more, and nothing is said to be lost.
  */
 static void test_lost_mapping_of_pid(void **state)
@@ -377,6 +412,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_storm, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_storm_with_losses, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_losses_of_others, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_losses_that_may_be_of_others, turn_on, turn_off),
+		cmocka_unit_test_setup_teardown(test_a_claim_is_no_loss, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_lost_mapping_of_pid, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_short_lives, turn_on, turn_off),
 		cmocka_unit_test_setup_teardown(test_no_room_for_claims, turn_on, turn_off),
