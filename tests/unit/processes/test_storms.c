@@ -266,7 +266,9 @@ static void test_a_claim_is_no_loss(void **state)
 	bring_up(FIRST_PID);
 	follow_pid(FIRST_PID);
 	run_for(1);
-	process_of(FIRST_PID)->entry = (struct pybpf_proc){.state = PYBPF_PROC_CLAIMED};
+	start_unseen(FIRST_PID + 1, &static_python);
+	process_of(FIRST_PID + 1)->in_kernel = true;
+	process_of(FIRST_PID + 1)->entry = (struct pybpf_proc){.state = PYBPF_PROC_CLAIMED};
 	machine.kernel.losses.mappings++;
 	run_for(0.2);
 	assert_int_equal(processes_count_living(machine.table), 1);

@@ -163,15 +163,18 @@ static void test_ranges_move(void **unused)
 
 	(void)unused;
 	session_page_owners_init(&o);
-	for (uint64_t i = 0; i < 300; i++)
-		touch(&o, 11, 1000 + i, 1);
+	/* Page 1099 has no owner; where it goes lies a page that has one. */
+	for (uint64_t i = 0; i < 300; i++) {
+		if (i != 99)
+			touch(&o, 11, 1000 + i, 1);
+	}
 	touch(&o, 22, 5100, 1);
 	touch(&o, 33, 1300, 1);
 	tell(&o, PYBPF_MEMORY_MOVED, 0, 1000, 300, 5001);
-	assert_int_equal(NOW(&o, 11), 300);
+	assert_int_equal(NOW(&o, 11), 299);
 	assert_int_equal(NOW(&o, 22), 0);
 	give_back(&o, 1000, 300);
-	assert_int_equal(NOW(&o, 11), 300);
+	assert_int_equal(NOW(&o, 11), 299);
 	give_back(&o, 5001, 299);
 	assert_int_equal(NOW(&o, 11), 1);
 	assert_int_equal(NOW(&o, 33), 1);
