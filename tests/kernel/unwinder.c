@@ -19,15 +19,13 @@ static bool print_frame(void *arg, const struct unwind_frame *frame)
 	return true;
 }
 
-static void print_stack(const char *key, struct unwind *unwind, const struct unwind_registers *registers,
-			enum unwind_end find(struct unwind *u, const struct unwind_registers *registers,
-					     bool (*take)(void *arg, const struct unwind_frame *frame), void *arg))
+static void print_stack(const char *key, struct unwind *unwind)
 {
 	int count = 0;
 	enum unwind_end end;
 
 	printf("\"%s\": [", key);
-	end = find(unwind, registers, print_frame, &count);
+	end = unwind_take(unwind, print_frame, &count);
 	printf("], \"%s_whole\": %s", key, end == UNWIND_WHOLE ? "true" : "false");
 }
 
@@ -51,9 +49,11 @@ static int look(pid_t pid)
 		if (!dump_registers_of(&freeze, tid, &registers))
 			continue;
 		printf("{\"tid\": %d, ", tid);
-		print_stack("tables", unwind, &registers, unwind_thread);
+		unwind_find(unwind, &registers, false);
+		print_stack("tables", unwind);
 		printf(", ");
-		print_stack("libdw", unwind, &registers, unwind_thread_by_libdw);
+		unwind_find_by_libdw(unwind, &registers);
+		print_stack("libdw", unwind);
 		printf("}\n");
 	}
 	unwind_free(unwind);

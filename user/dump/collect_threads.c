@@ -22,6 +22,8 @@
 /* Longest wait for threads to stop, all together, beside those that do: they stop when an uninterruptible sleep ends.
  */
 #define STOP_PATIENCE_NS 1000000000ull
+/* Most stops of one thread: its frames may lead through another file each time. */
+#define STOPS_MAX 16
 
 /* Returns the address of threading._active of the thread's interpreter, or 0. */
 static uint64_t find_names(struct dump_collector *c, const struct dump_known *known)
@@ -217,21 +219,26 @@ static bool slept_since(const struct dump_collector *c, const struct dump_thread
 	       now.preemptions == thread->state.preemptions;
 }
 
+static const char *eval_loop_of(const struct dump_collector *c, const struct dump_known *known)
+{
+	const struct dump_collector_runtime *runtime = &c->runtimes[known ? known->runtime : 0];
+
+	return runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
+}
+
 /*
  * Reads the native frames of a thread that does not run. Returns whether they are all that can be known; else it has
  * none, since it runs, or its frames are found by registers that only a stop tells.
  */
 static bool read_native(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
 {
-	const struct dump_collector_runtime *runtime = &c->runtimes[known ? known->runtime : 0];
-	const char *eval_loop = runtime->layout ? cpython_facts(runtime->layout)->names->eval_loop : "";
 	struct unwind_registers registers;
 	int err;
 
 	dump_native_free(&thread->native);
 	if (!find_registers(c, thread, &registers))
 		return dump_is_stopped(c);
-	err = dump_read_native(c->pid, c->native_moment, &registers, eval_loop, &thread->native);
+	err = dump_read_native(c->pid, c->native_moment, &registers, eval_loop_of(c, known), &thread->native);
 	if (err) {
 		leave_native_out(c, thread, err);
 		return true;
@@ -272,17 +279,40 @@ static void tell_not_stopped(struct dump_collector *c, int err)
 	c->cannot_stop = true;
 }
 
-/* Stops a thread, and reads it once more, with its native frames. */
-static int read_stopped(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+/* Finds the native frames of a thread that stands. *is_late: something has to be done first, when it runs again. */
+static int find_native(struct dump_collector *c, const struct dump_thread *thread, bool *is_late)
 {
-	uint64_t stood_ns, before_ns = clock_ns(CLOCK_MONOTONIC);
-	int err;
+	struct unwind_registers registers;
 
-	/* Even to let go of one that does not stop is waited for. */
-	if (c->vain_ns >= STOP_PATIENCE_NS) {
-		thread->native_unread = true;
-		return 0;
-	}
+	if (!dump_registers_of(&c->freeze, thread->tid, &registers))
+		return -ESRCH;
+	return dump_find_native(c->pid, c->native_moment, &registers, is_late);
+}
+
+static void count_stop(struct dump_collector *c, struct dump_thread *thread, uint64_t stood_ns)
+{
+	c->out->stops.count += !thread->was_stopped;
+	thread->was_stopped = true;
+	if ((double)stood_ns / 1e9 > c->out->stops.longest_s)
+		c->out->stops.longest_s = (double)stood_ns / 1e9;
+}
+
+/* What became of a thread that was stopped. */
+enum stopped {
+	STOPPED_FOUND, /* its native frames have been found */
+	STOPPED_LATE,  /* something has to be done first */
+	STOPPED_ELSE,  /* it has ended, or has no native frames */
+};
+
+/* Stops a thread, and reads it once more, with its native frames. */
+static int stop_and_read(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread,
+			 enum stopped *what)
+{
+	uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+	bool is_late = false;
+	int err, found;
+
+	*what = STOPPED_ELSE;
 	err = dump_freeze_thread(c->pid, thread->tid, STOP_PATIENCE_NS - c->vain_ns, &c->freeze);
 	if (err == -ESRCH)
 		return read_thread(c, known, thread);
@@ -293,13 +323,38 @@ static int read_stopped(struct dump_collector *c, const struct dump_known *known
 		return 0;
 	}
 	err = read_thread(c, known, thread);
-	if (!err && c->native)
-		read_native(c, known, thread);
-	stood_ns = dump_thaw(&c->freeze);
-	thread->was_stopped = true;
-	c->out->stops.count++;
-	if ((double)stood_ns / 1e9 > c->out->stops.longest_s)
-		c->out->stops.longest_s = (double)stood_ns / 1e9;
+	if (!err && c->native) {
+		found = find_native(c, thread, &is_late);
+		*what = is_late ? STOPPED_LATE : found ? STOPPED_ELSE : STOPPED_FOUND;
+		if (found && found != -ESRCH)
+			leave_native_out(c, thread, found);
+	}
+	count_stop(c, thread, dump_thaw(&c->freeze));
+	return err;
+}
+
+/* Reads a thread that has to be stopped for its native frames: again after each thing that takes longer. */
+static int read_stopped(struct dump_collector *c, const struct dump_known *known, struct dump_thread *thread)
+{
+	enum stopped what = STOPPED_LATE;
+	int err = 0, native = 0;
+
+	/* Even to let go of one that does not stop is waited for. */
+	if (c->vain_ns >= STOP_PATIENCE_NS) {
+		thread->native_unread = true;
+		return 0;
+	}
+	dump_native_free(&thread->native);
+	for (int i = 0; i < STOPS_MAX && what == STOPPED_LATE && !err && !native; i++) {
+		err = stop_and_read(c, known, thread, &what);
+		if (!err && what == STOPPED_LATE)
+			native = dump_prepare_native(c->pid, c->native_moment);
+	}
+	if (!err && !native && what == STOPPED_FOUND)
+		native = dump_name_native(c->pid, c->native_moment, eval_loop_of(c, known), &thread->native);
+	if (native)
+		leave_native_out(c, thread, native);
+	thread->native_unread |= what == STOPPED_LATE;
 	return err;
 }
 

@@ -18,16 +18,25 @@
  */
 #define PATIENCE_S 2.0
 
+enum step {
+	READ,    /* frames and their names */
+	FIND,    /* frames, while the thread stands */
+	PREPARE, /* what was missing for that */
+	NAME,    /* those that were found */
+};
+
 struct question {
 	pid_t pid;
+	enum step step;
 	uint64_t moment;
-	struct unwind_registers registers;
+	struct unwind_registers registers; /* of READ and FIND */
 	char eval_loop[32];
 };
 
 struct answer {
 	uint32_t count;
 	bool is_whole;
+	bool is_late; /* FIND: something is missing, and nothing was found */
 	struct dump_native_frame frames[DUMP_NATIVE_MAX];
 };
 _Static_assert(sizeof(struct answer) <= HELPER_ANSWER_MAX, "an answer holds all frames");
@@ -76,36 +85,58 @@ static void tell_lacks(struct unwind *unwind)
 	}
 }
 
+static int name_frames(struct unwind *unwind, const struct question *q, struct answer *out)
+{
+	struct taker taker = {.answer = out, .eval_loop = q->eval_loop};
+	enum unwind_end end = unwind_take(unwind, take, &taker);
+
+	tell_lacks(unwind);
+	out->is_whole = end == UNWIND_WHOLE;
+	return end == UNWIND_NO_MEMORY ? -ENOMEM : 0;
+}
+
+static int do_step(struct unwind *unwind, const struct question *q, struct answer *out)
+{
+	switch (q->step) {
+	case FIND:
+		out->is_late = !unwind_find(unwind, &q->registers, true);
+		return 0;
+	case PREPARE:
+		unwind_prepare(unwind);
+		return 0;
+	case READ:
+		unwind_find(unwind, &q->registers, false);
+		return name_frames(unwind, q, out);
+	case NAME:
+		return name_frames(unwind, q, out);
+	}
+	return -EINVAL;
+}
+
 int dump_serve_native(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
-	/* Kept from one thread to the next one of the same process, while it is stopped. */
+	/* Kept from one thread to the next one of the same process. */
 	static struct unwind *unwind;
 	static uint64_t moment;
 	const struct question *q = question;
 	struct answer *out = answer;
-	struct taker taker = {.answer = out, .eval_loop = q->eval_loop};
-	enum unwind_end end;
 	int err = 0;
 
 	(void)state;
 	if (question_size != sizeof(*q))
 		return -EINVAL;
-	if (moment != q->moment) {
+	memset(out, 0, offsetof(struct answer, frames));
+	out->is_late = q->step == FIND && moment != q->moment;
+	if (moment != q->moment && !out->is_late) {
 		unwind_free(unwind);
 		unwind = NULL;
 		err = q->moment ? unwind_new(q->pid, &unwind) : 0;
 		moment = unwind ? q->moment : 0;
 	}
-	if (!unwind)
-		return err;
-	out->count = 0;
-	end = unwind_thread(unwind, &q->registers, take, &taker);
-	tell_lacks(unwind);
-	if (end == UNWIND_NO_MEMORY)
-		return -ENOMEM;
-	out->is_whole = end == UNWIND_WHOLE;
+	if (unwind && !out->is_late)
+		err = do_step(unwind, q, out);
 	*size = offsetof(struct answer, frames) + out->count * sizeof(out->frames[0]);
-	return 0;
+	return err;
 }
 
 static bool is_sound(struct answer *answer, size_t size)
@@ -123,21 +154,26 @@ static bool is_sound(struct answer *answer, size_t size)
 	return true;
 }
 
-int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, const char *eval_loop,
-		     struct dump_native *out)
+/* Asks the helper. Returns 0 or negative errno. */
+static int ask(const struct question *q, struct answer *answer)
 {
-	struct question q = {.pid = pid, .moment = moment, .registers = *registers};
-	struct answer *answer = malloc(sizeof(*answer));
 	size_t size = 0;
+	int err = helper_call(dump_serve_native, (struct helper_subject){.pid = 0}, q, sizeof(*q), answer,
+			      sizeof(*answer), &size, PATIENCE_S);
+
+	return !err && !is_sound(answer, size) ? -EPROTO : err;
+}
+
+/* Asks for frames with names. */
+static int ask_frames(struct question *q, const char *eval_loop, struct dump_native *out)
+{
+	struct answer *answer = malloc(sizeof(*answer));
 	int err = -ENOMEM;
 
 	*out = (struct dump_native){.count = 0};
-	snprintf(q.eval_loop, sizeof(q.eval_loop), "%s", eval_loop);
+	snprintf(q->eval_loop, sizeof(q->eval_loop), "%s", eval_loop);
 	if (answer)
-		err = helper_call(dump_serve_native, (struct helper_subject){.pid = 0}, &q, sizeof(q), answer,
-				  sizeof(*answer), &size, PATIENCE_S);
-	if (!err && !is_sound(answer, size))
-		err = -EPROTO;
+		err = ask(q, answer);
 	if (!err) {
 		out->frames = malloc((answer->count + 1u) * sizeof(*out->frames));
 		err = out->frames ? 0 : -ENOMEM;
@@ -151,13 +187,52 @@ int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *
 	return err;
 }
 
+/* Asks for a step that has no frames for an answer. */
+static int ask_step(const struct question *q, bool *is_late)
+{
+	struct answer *answer = malloc(sizeof(*answer));
+	int err = answer ? ask(q, answer) : -ENOMEM;
+
+	*is_late = !err && answer->is_late;
+	free(answer);
+	return err;
+}
+
+int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, const char *eval_loop,
+		     struct dump_native *out)
+{
+	struct question q = {.pid = pid, .step = READ, .moment = moment, .registers = *registers};
+
+	return ask_frames(&q, eval_loop, out);
+}
+
+int dump_find_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool *is_late)
+{
+	const struct question q = {.pid = pid, .step = FIND, .moment = moment, .registers = *registers};
+
+	return ask_step(&q, is_late);
+}
+
+int dump_prepare_native(pid_t pid, uint64_t moment)
+{
+	const struct question q = {.pid = pid, .step = PREPARE, .moment = moment};
+
+	return ask_step(&q, &(bool){false});
+}
+
+int dump_name_native(pid_t pid, uint64_t moment, const char *eval_loop, struct dump_native *out)
+{
+	struct question q = {.pid = pid, .step = NAME, .moment = moment};
+
+	return ask_frames(&q, eval_loop, out);
+}
+
 void dump_end_native(void)
 {
 	const struct question q = {.moment = 0};
-	size_t size;
 
 	/* A helper that gives no answer has ended, or does so now, and its memory is free. */
-	helper_call(dump_serve_native, (struct helper_subject){.pid = 0}, &q, sizeof(q), NULL, 0, &size, PATIENCE_S);
+	ask_step(&q, &(bool){false});
 }
 
 void dump_native_free(struct dump_native *native)

@@ -39,6 +39,14 @@ struct dump_thread;
  */
 int dump_read_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, const char *eval_loop,
 		     struct dump_native *out);
+/*
+ * Likewise in steps, so that a thread that is stopped for it does not stand for longer than it takes to find its
+ * frames. dump_find_native() says whether something was missing that takes longer: then dump_prepare_native() does it,
+ * when the thread runs again, and it is to be stopped once more. dump_name_native() tells what was found last.
+ */
+int dump_find_native(pid_t pid, uint64_t moment, const struct unwind_registers *registers, bool *is_late);
+int dump_prepare_native(pid_t pid, uint64_t moment);
+int dump_name_native(pid_t pid, uint64_t moment, const char *eval_loop, struct dump_native *out);
 /* Has the helper let go of what it has read for that. */
 void dump_end_native(void);
 void dump_native_free(struct dump_native *native);

@@ -58,6 +58,7 @@ struct native_follower {
 	struct pybpf_native_list list;
 	uint32_t next_page;
 	uint64_t eh_frame_left; /* bytes, up to EH_FRAME_MAX */
+	struct file *late;      /* a search has ended there, and its table is to be made; NULL: none */
 	struct native_walker *walker;
 	struct native_ahead_rows *ahead;
 	struct native_followed_frame frames[PYBPF_NATIVE_FRAMES];
@@ -242,7 +243,7 @@ static bool add_ahead(struct native_follower *f, struct file *file, const struct
 }
 
 /* Finds out more of where a search has ended. Returns whether there is more. */
-static bool learn(struct native_follower *f, const struct native_walked *walked)
+static bool learn(struct native_follower *f, const struct native_walked *walked, bool is_quick)
 {
 	uint64_t last = walked->count ? walked->frames[walked->count - 1] : 0;
 	uint32_t number = PYBPF_NATIVE_FRAME_FILE(last);
@@ -251,8 +252,10 @@ static bool learn(struct native_follower *f, const struct native_walked *walked)
 	if (!number)
 		return false;
 	file = file_at(f, number - 1);
-	if (walked->end == PYBPF_NATIVE_END_NO_TABLE && file->state == TABLE_UNMADE)
-		return make_table(f, file);
+	if (walked->end == PYBPF_NATIVE_END_NO_TABLE && file->state == TABLE_UNMADE) {
+		f->late = is_quick ? file : NULL;
+		return !is_quick && make_table(f, file);
+	}
 	if (walked->end != PYBPF_NATIVE_END_NO_ROW || file->state != TABLE_MADE)
 		return false;
 	return add_ahead(
@@ -267,10 +270,44 @@ static bool is_made(const struct native_follower *f, uint64_t frame)
 	return number && native_is_made(file_at(f, number - 1)->mapped);
 }
 
-/* Where its function is: a call can be the last instruction of one. */
-static uint64_t inside(const struct native_place *place)
+bool native_follow(struct native_follower *f, const struct native_thread *thread, bool is_quick,
+		   struct native_followed *out)
 {
-	return place->pc - !place->is_exact;
+	struct native_thread own = *thread;
+	struct native_walked walked;
+
+	own.pid = f->pid;
+	f->late = NULL;
+	native_walker_follow(f->walker, &own, &f->list, &walked);
+	while (learn(f, &walked, is_quick)) {
+		place_all(f);
+		native_walker_follow(f->walker, &own, &f->list, &walked);
+	}
+	for (uint32_t i = 0; i < walked.count; i++) {
+		f->frames[i] = (struct native_followed_frame){
+			.pc = walked.places[i].pc,
+			.is_exact = walked.places[i].is_exact,
+			.is_loop = walked.frames[i] & PYBPF_NATIVE_FRAME_EVAL,
+			.is_made = is_made(f, walked.frames[i]),
+		};
+	}
+	*out = (struct native_followed){f->frames, walked.count, walked.end};
+	if (walked.end == PYBPF_NATIVE_END_NO_MAPPING && f->mappings->left_out)
+		out->end = PYBPF_NATIVE_END_NO_TABLE;
+	return !f->late;
+}
+
+void native_follower_prepare(struct native_follower *f)
+{
+	if (f->late && make_table(f, f->late))
+		place_all(f);
+	f->late = NULL;
+}
+
+/* Where its function is: a call can be the last instruction of one. */
+static uint64_t inside(const struct native_followed_frame *frame)
+{
+	return frame->pc - !frame->is_exact;
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -278,22 +315,6 @@ static int compare_addresses(const void *a, const void *b)
 	const struct native_named *one = a, *other = b;
 
 	return one->address < other->address ? -1 : one->address > other->address;
-}
-
-/* Keeps the addresses of frames in no file that were not met before. Returns how many these are. */
-static size_t note_made(struct native_follower *f, const struct native_walked *walked, struct native_named *out)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < walked->count; i++) {
-		const struct made_name fresh = {.address = inside(&walked->places[i])};
-		bool is_fresh = false;
-
-		if (is_made(f, walked->frames[i]) && intern_add(&f->names, &fresh, &is_fresh) != INTERN_NONE &&
-		    is_fresh)
-			out[count++] = (struct native_named){.address = fresh.address};
-	}
-	return count;
 }
 
 static void find_names(struct native_follower *f, struct native_named *named, size_t count)
@@ -311,54 +332,35 @@ static void find_names(struct native_follower *f, struct native_named *named, si
 	f->names_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns;
 }
 
-/* Without memory or time they have none. */
-static void name_made(struct native_follower *f, const struct native_walked *walked)
+/* Finds those that were not met before. Without memory or time they have none. */
+static void find_new_names(struct native_follower *f, const struct native_followed_frame *frames, uint32_t count)
 {
 	struct native_named *named;
-	uint32_t count = 0;
+	size_t nr_made = 0, nr_new = 0;
 
-	for (uint32_t i = 0; i < walked->count; i++)
-		count += is_made(f, walked->frames[i]);
-	if (!count || f->names_ns > NAMES_NS)
-		return;
-	named = calloc(count, sizeof(*named));
-	if (!named)
-		return;
-	count = (uint32_t)note_made(f, walked, named);
-	if (count)
-		find_names(f, named, count);
+	for (uint32_t i = 0; i < count; i++)
+		nr_made += frames[i].is_made;
+	named = nr_made && f->names_ns <= NAMES_NS ? calloc(nr_made, sizeof(*named)) : NULL;
+	for (uint32_t i = 0; i < count && named; i++) {
+		const struct made_name fresh = {.address = inside(&frames[i])};
+		bool is_fresh = false;
+
+		if (frames[i].is_made && intern_add(&f->names, &fresh, &is_fresh) != INTERN_NONE && is_fresh)
+			named[nr_new++].address = fresh.address;
+	}
+	if (nr_new)
+		find_names(f, named, nr_new);
 	free(named);
 }
 
-static const char *name_of(const struct native_follower *f, const struct native_place *place)
+void native_follower_name(struct native_follower *f, struct native_followed_frame *frames, uint32_t count)
 {
-	const struct made_name key = {.address = inside(place)};
-	uint32_t i = intern_find(&f->names, &key);
+	find_new_names(f, frames, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct made_name key = {.address = inside(&frames[i])};
+		uint32_t at = frames[i].is_made ? intern_find(&f->names, &key) : INTERN_NONE;
 
-	return i == INTERN_NONE ? NULL : ((const struct made_name *)intern_item(&f->names, i))->name;
-}
-
-void native_follow(struct native_follower *f, const struct native_thread *thread, struct native_followed *out)
-{
-	struct native_thread own = *thread;
-	struct native_walked walked;
-
-	own.pid = f->pid;
-	native_walker_follow(f->walker, &own, &f->list, &walked);
-	while (learn(f, &walked)) {
-		place_all(f);
-		native_walker_follow(f->walker, &own, &f->list, &walked);
+		if (at != INTERN_NONE)
+			frames[i].name = ((const struct made_name *)intern_item(&f->names, at))->name;
 	}
-	name_made(f, &walked);
-	for (uint32_t i = 0; i < walked.count; i++) {
-		f->frames[i] = (struct native_followed_frame){
-			.pc = walked.places[i].pc,
-			.is_exact = walked.places[i].is_exact,
-			.is_loop = walked.frames[i] & PYBPF_NATIVE_FRAME_EVAL,
-			.name = is_made(f, walked.frames[i]) ? name_of(f, &walked.places[i]) : NULL,
-		};
-	}
-	*out = (struct native_followed){f->frames, walked.count, walked.end};
-	if (walked.end == PYBPF_NATIVE_END_NO_MAPPING && f->mappings->left_out)
-		out->end = PYBPF_NATIVE_END_NO_TABLE;
 }

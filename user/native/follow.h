@@ -17,8 +17,9 @@ struct native_followed_frame {
 	uint64_t pc;
 	bool is_exact;
 	bool is_loop; /* its function evaluates Python's frames */
-	const char *
-		name; /* of code in no file (native/made.h), as its maker writes it; NULL: not known, or it is in one */
+	bool is_made; /* its code is in no file (native/made.h) */
+	/* Of such code, as its maker writes it; NULL: not known, or not asked for yet. */
+	const char *name;
 };
 
 /* The frames, the innermost first, are valid until the next call. */
@@ -34,7 +35,14 @@ struct native_follower;
 int native_follower_new(pid_t pid, struct native_follower **out);
 void native_follower_free(struct native_follower *f);
 
-/* thread: of the process; its PID is not used. */
-void native_follow(struct native_follower *f, const struct native_thread *thread, struct native_followed *out);
+/*
+ * thread: of the process; its PID is not used. is_quick: no table is made, as the thread stands meanwhile. Returns
+ * false if one is missing: native_follower_prepare() makes it.
+ */
+bool native_follow(struct native_follower *f, const struct native_thread *thread, bool is_quick,
+		   struct native_followed *out);
+void native_follower_prepare(struct native_follower *f);
+/* Fills in the names of code in no file, which live as long as the follower. */
+void native_follower_name(struct native_follower *f, struct native_followed_frame *frames, uint32_t count);
 
 #endif

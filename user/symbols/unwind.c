@@ -23,6 +23,9 @@
 #define RETURN_ADDRESS 30
 #endif
 
+/* Most frames that are found. */
+#define FRAMES_MAX PYBPF_NATIVE_FRAMES
+
 /* A file that is mapped, from its first mapping to the end of its last one. */
 struct mapped {
 	uint64_t start, end;
@@ -42,16 +45,16 @@ struct unwind {
 	pid_t pid;
 	Dwfl *dwfl;
 	struct native_follower *follower; /* NULL: there is none */
+	bool is_prepared;                 /* it was made, or cannot be */
 	struct mapped *files;
 	size_t count, room;
 	struct intern names;
 	uint64_t mapped_end; /* of the last mapping, of a file or not */
 	const struct unwind_registers *registers;
-	bool (*take)(void *arg, const struct unwind_frame *frame);
-	void *arg;
 	struct mapped *last; /* file of the last frame; NULL: none */
 	uint64_t last_pc;    /* in the function of that */
-	bool is_at_begin;    /* the last frame has no caller, whatever its call frame information says */
+	struct native_followed_frame frames[FRAMES_MAX];
+	uint32_t nr_frames;
 	enum unwind_end end;
 };
 
@@ -348,48 +351,36 @@ static const char *name_in(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Hands out a frame. Returns whether the search may go on; else u->end says how it ended. */
-static bool take_pc(struct unwind *u, const struct native_followed_frame *f)
+/* Returns the mapped file that has code at the address, and its module, or NULL. */
+static struct mapped *code_at(const struct unwind *u, uint64_t address, Dwfl_Module **module)
 {
-	/* A call can be the last instruction of its function. */
-	uint64_t inside = f->pc - !f->is_exact;
-	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, inside);
-	struct unwind_frame frame = {.pc = f->pc, .is_loop = f->is_loop, .name = f->name};
-	struct mapped *file = NULL;
-	enum native_role role;
+	struct mapped *file;
 
-	if (module)
-		file = file_of(u, dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+	*module = dwfl_addrmodule(u->dwfl, address);
+	if (!*module)
+		return NULL;
+	file = file_of(u, dwfl_module_info(*module, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
 	/* libdw takes what lies right behind a file, and between its mappings, for a part of it. */
-	if (file && (inside < file->code_start || inside >= file->code_end))
-		file = NULL;
-	if (file) {
-		frame.file = file->map.path;
-		frame.name = name_of(u, file, module, inside);
-	}
-	if (!u->take(u->arg, &frame)) {
-		u->end = UNWIND_LIMIT;
-		return false;
-	}
-	role = native_role_of(frame.name ?: "", file ? name_in(file->map.path) : "");
-	u->is_at_begin = role == NATIVE_ROLE_GREENLET;
-	if (role == NATIVE_ROLE_SWITCH)
-		u->end = UNWIND_BROKEN;
-	u->last = file;
-	u->last_pc = inside;
-	return !u->is_at_begin && role != NATIVE_ROLE_SWITCH;
+	return file && address >= file->code_start && address < file->code_end ? file : NULL;
 }
 
 static int take_frame(Dwfl_Frame *state, void *arg)
 {
 	struct unwind *u = arg;
+	Dwfl_Module *module;
 	bool is_innermost;
 	Dwarf_Addr pc;
 
 	if (!dwfl_frame_pc(state, &pc, &is_innermost))
 		return -1;
-	if (!take_pc(u, &(struct native_followed_frame){.pc = pc, .is_exact = is_innermost}))
+	if (u->nr_frames == FRAMES_MAX) {
+		u->end = UNWIND_LIMIT;
 		return DWARF_CB_ABORT;
+	}
+	u->frames[u->nr_frames++] = (struct native_followed_frame){.pc = pc, .is_exact = is_innermost};
+	/* A call can be the last instruction of its function. */
+	u->last_pc = pc - !is_innermost;
+	u->last = code_at(u, u->last_pc, &module);
 	/* Without call frame information libdw would follow frame pointers, which are anything. */
 	if (!u->last) {
 		u->end = UNWIND_BROKEN;
@@ -417,84 +408,139 @@ static bool is_outermost(const struct unwind *u)
 	return undefined;
 }
 
-static void begin(struct unwind *u, const struct unwind_registers *registers,
-		  bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+void unwind_find_by_libdw(struct unwind *u, const struct unwind_registers *registers)
 {
 	u->registers = registers;
-	u->take = take;
-	u->arg = arg;
 	u->last = NULL;
-	u->is_at_begin = false;
+	u->nr_frames = 0;
 	u->end = UNWIND_WHOLE;
 	searching = u;
-}
-
-enum unwind_end unwind_thread_by_libdw(struct unwind *u, const struct unwind_registers *registers,
-				       bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
-{
-	begin(u, registers, take, arg);
 	errno = 0;
 	if (dwfl_getthread_frames(u->dwfl, u->pid, take_frame, u) >= 0) {
 		/* A register that is not known ends the search like a function that has no caller. */
-		if (u->end == UNWIND_WHOLE && registers->is_partial && !u->is_at_begin && !is_outermost(u))
+		if (u->end == UNWIND_WHOLE && registers->is_partial && !is_outermost(u))
 			u->end = UNWIND_BROKEN;
-		return u->end;
+		return;
 	}
-	if (errno == ENOMEM && !u->last)
-		return UNWIND_NO_MEMORY;
+	u->end = errno == ENOMEM && !u->last ? UNWIND_NO_MEMORY : UNWIND_BROKEN;
 	/* Its call frame information was not read. */
-	if (errno == ENOMEM)
+	if (errno == ENOMEM && u->last)
 		u->last->lack = -ENOMEM;
-	return UNWIND_BROKEN;
 }
 
 #if defined(__x86_64__)
-/* Finds the frames by tables. Returns false where these know no way and libdw may. */
-static bool follow(const struct unwind *u, const struct unwind_registers *registers, struct native_followed *out)
+/* Returns the registers in the order of NATIVE_WALKER_REGISTERS. */
+static struct native_thread thread_with(const struct unwind_registers *registers, uint64_t all[])
 {
-	/* DWARF's numbers, in the order of NATIVE_WALKER_REGISTERS. */
+	/* By DWARF's numbers. */
 	static const uint8_t order[NATIVE_WALKER_REGISTERS] = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
 	const uint64_t *values = registers->values;
-	uint64_t all[NATIVE_WALKER_REGISTERS];
-	struct native_thread thread = {
-		.pc = values[RETURN_ADDRESS], .sp = values[UNWIND_SP], .bp = values[6], .all = all};
 
-	if (!u->follower)
-		return false;
 	for (size_t i = 0; i < NATIVE_WALKER_REGISTERS; i++)
 		all[i] = values[order[i]];
-	if (registers->is_partial)
-		thread.all = NULL;
-	native_follow(u->follower, &thread, out);
-	return out->end != PYBPF_NATIVE_END_NO_TABLE && out->end != PYBPF_NATIVE_END_EXPRESSION &&
-	       out->end != PYBPF_NATIVE_END_REGISTER;
+	return (struct native_thread){.pc = values[RETURN_ADDRESS],
+				      .sp = values[UNWIND_SP],
+				      .bp = values[6],
+				      .all = registers->is_partial ? NULL : all};
 }
 
-enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
-			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+/* Returns whether the tables know no way on, and libdw may. */
+static bool is_for_libdw(enum pybpf_native_end end)
 {
-	struct native_followed followed;
-	bool goes_on = true;
+	return end == PYBPF_NATIVE_END_NO_TABLE || end == PYBPF_NATIVE_END_EXPRESSION ||
+	       end == PYBPF_NATIVE_END_REGISTER;
+}
 
+void unwind_prepare(struct unwind *u)
+{
 	/* Without memory libdw, which takes less of it, is asked. */
-	if (!u->follower)
+	if (!u->is_prepared)
 		native_follower_new(u->pid, &u->follower);
-	if (!follow(u, registers, &followed))
-		return unwind_thread_by_libdw(u, registers, take, arg);
-	begin(u, registers, take, arg);
-	for (uint32_t i = 0; i < followed.count && goes_on; i++)
-		goes_on = take_pc(u, &followed.frames[i]);
-	if (goes_on && followed.end != PYBPF_NATIVE_END_WHOLE)
-		u->end = followed.end == PYBPF_NATIVE_END_LIMIT ? UNWIND_LIMIT : UNWIND_BROKEN;
-	return u->end;
+	else if (u->follower)
+		native_follower_prepare(u->follower);
+	u->is_prepared = true;
+}
+
+bool unwind_find(struct unwind *u, const struct unwind_registers *registers, bool is_quick)
+{
+	uint64_t all[NATIVE_WALKER_REGISTERS];
+	const struct native_thread thread = thread_with(registers, all);
+	struct native_followed followed;
+
+	if (!u->is_prepared && is_quick)
+		return false;
+	if (!u->is_prepared)
+		unwind_prepare(u);
+	if (u->follower && !native_follow(u->follower, &thread, is_quick, &followed))
+		return false;
+	if (!u->follower || is_for_libdw(followed.end)) {
+		unwind_find_by_libdw(u, registers);
+		return true;
+	}
+	memcpy(u->frames, followed.frames, followed.count * sizeof(u->frames[0]));
+	u->nr_frames = followed.count;
+	u->end = followed.end == PYBPF_NATIVE_END_WHOLE   ? UNWIND_WHOLE
+		 : followed.end == PYBPF_NATIVE_END_LIMIT ? UNWIND_LIMIT
+							  : UNWIND_BROKEN;
+	return true;
+}
+
+static void name_made(struct unwind *u)
+{
+	if (u->follower)
+		native_follower_name(u->follower, u->frames, u->nr_frames);
 }
 #else
-enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
-			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+bool unwind_find(struct unwind *u, const struct unwind_registers *registers, bool is_quick)
 {
-	return unwind_thread_by_libdw(u, registers, take, arg);
+	(void)is_quick;
+	unwind_find_by_libdw(u, registers);
+	return true;
+}
+
+void unwind_prepare(struct unwind *u)
+{
+	(void)u;
+}
+
+static void name_made(struct unwind *u)
+{
+	(void)u;
 }
 #endif
+
+/* Fills in a frame. Returns the role of its function. */
+static enum native_role describe(struct unwind *u, const struct native_followed_frame *found, struct unwind_frame *out)
+{
+	uint64_t inside = found->pc - !found->is_exact;
+	Dwfl_Module *module;
+	struct mapped *file = code_at(u, inside, &module);
+
+	*out = (struct unwind_frame){.pc = found->pc, .is_loop = found->is_loop, .name = found->name};
+	if (file) {
+		out->file = file->map.path;
+		out->name = name_of(u, file, module, inside);
+	}
+	return native_role_of(out->name ?: "", file ? name_in(file->map.path) : "");
+}
+
+enum unwind_end unwind_take(struct unwind *u, bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
+{
+	searching = u;
+	name_made(u);
+	for (uint32_t i = 0; i < u->nr_frames; i++) {
+		struct unwind_frame frame;
+		enum native_role role = describe(u, &u->frames[i], &frame);
+
+		if (!take(arg, &frame))
+			return UNWIND_LIMIT;
+		if (role == NATIVE_ROLE_GREENLET)
+			return UNWIND_WHOLE;
+		if (role == NATIVE_ROLE_SWITCH)
+			return UNWIND_BROKEN;
+	}
+	return u->end;
+}
 
 const char *unwind_next_lack(struct unwind *u, int *err)
 {

@@ -61,14 +61,18 @@ int unwind_new(pid_t pid, struct unwind **out);
 void unwind_free(struct unwind *u);
 
 /*
- * Hands the frames of a thread with these registers to take, the innermost first, until it returns false. Texts live
- * until the next call.
+ * Finds the frames of a thread with these registers. is_quick: nothing is done that takes long, as the thread stands
+ * meanwhile. Returns false if there is such: unwind_prepare() does it, and then the thread is to be asked for again.
  */
-enum unwind_end unwind_thread(struct unwind *u, const struct unwind_registers *registers,
-			      bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
+bool unwind_find(struct unwind *u, const struct unwind_registers *registers, bool is_quick);
+void unwind_prepare(struct unwind *u);
 /* Likewise, by libdw alone. */
-enum unwind_end unwind_thread_by_libdw(struct unwind *u, const struct unwind_registers *registers,
-				       bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
+void unwind_find_by_libdw(struct unwind *u, const struct unwind_registers *registers);
+/*
+ * Hands the frames that were found last to take, the innermost first, until it returns false. Texts live until the next
+ * call.
+ */
+enum unwind_end unwind_take(struct unwind *u, bool (*take)(void *arg, const struct unwind_frame *frame), void *arg);
 
 /*
  * Returns the path of a file whose symbols or call frame information were not read, each file once, or NULL. *err: why,
