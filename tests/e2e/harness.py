@@ -9,6 +9,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -204,6 +205,14 @@ def stop(process):
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream:
             stream.close()
+
+
+@contextlib.contextmanager
+def for_everybody(*paths):
+    """Copies of files where every user can read them: the tree may be in a folder of its user's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield [shutil.copy(path, folder) for path in paths]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 import time
 
 import pytest
@@ -220,9 +219,8 @@ def as_nobody(*args):
 @contextlib.contextmanager
 def public_copy():
     """The binary where an unprivileged user can reach it."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        yield shutil.copy(harness.PYBPF, folder)
+    with harness.for_everybody(harness.PYBPF) as (binary,):
+        yield binary
 
 
 def test_no_privilege(spinning):

@@ -178,12 +178,13 @@ def test_waits_for_the_gil_name_its_holder():
 def test_one_of_ones_own_without_root():
     nobody = pwd.getpwnam("nobody").pw_uid
     argv = ["setpriv", "--reuid", str(nobody), "--clear-groups", "--inh-caps=-all"]
-    with harness.started([*argv, "/usr/bin/python3", "-c", RECURSES], stdout=subprocess.PIPE) as process:
+    with harness.started([*argv, "/usr/bin/python3", "-c", RECURSES], stdout=subprocess.PIPE) as process, \
+            harness.for_everybody(harness.PYBPF) as (binary,):
         harness.read_ready_line(process)
         harness.wait_for(lambda: harness.state(process.pid) == "S")
-        done = subprocess.run([*argv, harness.PYBPF, "dump", "-p", str(process.pid)], capture_output=True, text=True)
+        done = subprocess.run([*argv, binary, "dump", "-p", str(process.pid)], capture_output=True, text=True)
         assert done.returncode == 0 and ", in down\n" in done.stdout, done
-        denied = subprocess.run([*argv, harness.PYBPF, "dump", "-p", "1"], capture_output=True, text=True)
+        denied = subprocess.run([*argv, binary, "dump", "-p", "1"], capture_output=True, text=True)
         assert denied.returncode == 1 and denied.stderr.count("\n") == 1 and not denied.stdout, denied
 
 

@@ -85,11 +85,11 @@ def test_ones_own_process_without_rights():
     """The kernel tells everybody whom sockets of his own network are connected to."""
     nobody = pwd.getpwnam("nobody")
     as_nobody = ["/usr/bin/setpriv", "--reuid", str(nobody.pw_uid), "--regid", str(nobody.pw_gid), "--clear-groups"]
-    target = [*as_nobody, "/usr/bin/python3", "-B", str(harness.TOP / "tests/targets/peers.py")]
-    with harness.started(target, stdout=subprocess.PIPE, bufsize=0) as process:
-        says = harness.read_ready_line(process)
-        argv = [*as_nobody, harness.PYBPF, "dump", "-p", str(process.pid), "--json", "--no-source"]
-        run = subprocess.run(argv, capture_output=True, text=True)
+    with harness.for_everybody(harness.PYBPF, harness.TOP / "tests/targets/peers.py") as (binary, program):
+        with harness.started([*as_nobody, "/usr/bin/python3", "-B", program], stdout=subprocess.PIPE, bufsize=0) as process:
+            says = harness.read_ready_line(process)
+            argv = [*as_nobody, binary, "dump", "-p", str(process.pid), "--json", "--no-source"]
+            run = subprocess.run(argv, capture_output=True, text=True)
     assert not run.returncode, run.stderr
     found = {name: thread["cause"] for name, thread in by_name(json.loads(run.stdout)).items()}
     assert found == expected(dict(says, inside=process.pid))
