@@ -495,6 +495,19 @@ static void note_count(struct session *s, const struct session_counted *counted)
 					 : &a->not_joined) += count;
 }
 
+void session_native_note_wait(struct session *s, uint64_t stack_id, uint64_t ns)
+{
+	struct session_native_account *a = s->native ? &s->native->account : NULL;
+	enum native_join join;
+	enum pybpf_native_end end = stacks_find_native(s->stacks, stack_id, &join);
+
+	if (!a || end == PYBPF_NATIVE_NOT_ASKED)
+		return;
+	a->wait_ns[end] += ns;
+	if (end == PYBPF_NATIVE_END_WHOLE && join == NATIVE_JOIN_OTHER)
+		a->wait_not_joined_ns += ns;
+}
+
 static void tell(const struct session *s, struct session_account *account)
 {
 	const struct session_native_state *n = s->native;
@@ -553,33 +566,33 @@ static void print_fetched(const struct session_native_account *a, FILE *out)
 		fputc('\n', out);
 }
 
-static uint64_t count_all(const struct session_native_account *a)
+static uint64_t sum_of(const uint64_t ends[PYBPF_NR_NATIVE_ENDS])
 {
 	uint64_t all = 0;
 
 	for (int i = 0; i < PYBPF_NR_NATIVE_ENDS; i++)
-		all += a->ends[i];
+		all += ends[i];
 	return all;
 }
 
-static void print(const struct session_account *account, const struct profile *profile, FILE *out)
-{
-	static const char *const texts[] = {"",
+/* How searches ended, for people. */
+static const char *const end_texts[] = {"",
 #define X(name, key, text) text,
-					    PYBPF_NATIVE_ENDS(X)
+					PYBPF_NATIVE_ENDS(X)
 #undef X
-	};
-	const struct session_native_account *a = &account->native;
-	uint64_t all = count_all(a);
+};
 
-	(void)profile;
-	if (!a->is_there || !all)
+static void print_samples(const struct session_native_account *a, FILE *out)
+{
+	uint64_t all = sum_of(a->ends);
+
+	if (!all)
 		return;
 	fprintf(out, "pybpf: native frames: %.1f %% of %" PRIu64 " sample%s with all of them",
 		100 * (double)a->ends[PYBPF_NATIVE_END_WHOLE] / (double)all, all, all == 1 ? "" : "s");
 	for (int i = PYBPF_NATIVE_END_WHOLE + 1; i < PYBPF_NR_NATIVE_ENDS; i++) {
 		if (a->ends[i])
-			fprintf(out, "; %" PRIu64 " %s", a->ends[i], texts[i]);
+			fprintf(out, "; %" PRIu64 " %s", a->ends[i], end_texts[i]);
 	}
 	fputc('\n', out);
 	if (a->not_joined)
@@ -587,6 +600,41 @@ static void print(const struct session_account *account, const struct profile *p
 			"pybpf: native frames: of %" PRIu64 " sample%s they do not fit Python's: only those that the "
 			"last function called are shown\n",
 			a->not_joined, a->not_joined == 1 ? "" : "s");
+}
+
+/* Less time than this is 0.00 seconds. */
+#define WAIT_TOLD_NS 5000000u
+
+static void print_waits(const struct session_native_account *a, FILE *out)
+{
+	uint64_t all = sum_of(a->wait_ns);
+
+	if (all < WAIT_TOLD_NS)
+		return;
+	fprintf(out, "pybpf: native frames: %.1f %% of %.2f thread-seconds of waits with all of them",
+		100 * (double)a->wait_ns[PYBPF_NATIVE_END_WHOLE] / (double)all, (double)all / 1e9);
+	for (int i = PYBPF_NATIVE_END_WHOLE + 1; i < PYBPF_NR_NATIVE_ENDS; i++) {
+		if (a->wait_ns[i] >= WAIT_TOLD_NS)
+			fprintf(out, "; %.2f %s", (double)a->wait_ns[i] / 1e9, end_texts[i]);
+	}
+	fputc('\n', out);
+	if (a->wait_not_joined_ns >= WAIT_TOLD_NS)
+		fprintf(out,
+			"pybpf: native frames: in %.2f thread-seconds of waits they do not fit Python's: only those "
+			"that the "
+			"last function called are shown\n",
+			(double)a->wait_not_joined_ns / 1e9);
+}
+
+static void print(const struct session_account *account, const struct profile *profile, FILE *out)
+{
+	const struct session_native_account *a = &account->native;
+
+	(void)profile;
+	if (!a->is_there || (!sum_of(a->ends) && !sum_of(a->wait_ns)))
+		return;
+	print_samples(a, out);
+	print_waits(a, out);
 	print_lines(a, out);
 	print_fetched(a, out);
 	if (a->refused_files)
@@ -602,6 +650,10 @@ static const struct session_entry entries[] = {
 		{"native", "joined", SESSION_COUNT(native.joined_exactly)},
 	{"native", "joined_plus_one", SESSION_COUNT(native.joined_plus_one)},
 	{"native", "not_joined", SESSION_COUNT(native.not_joined)},
+#define X(name, key, text) {"native", "waits_" key "_ns", SESSION_COUNT(native.wait_ns[PYBPF_NATIVE_END_##name])},
+	PYBPF_NATIVE_ENDS(X)
+#undef X
+		{"native", "waits_not_joined_ns", SESSION_COUNT(native.wait_not_joined_ns)},
 	{"native", "files", SESSION_COUNT(native.files)},
 	{"native", "rows", SESSION_COUNT(native.rows)},
 	{"native", "bytes", SESSION_COUNT(native.bytes)},

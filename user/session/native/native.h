@@ -24,6 +24,9 @@ bool session_native_is_pending(const struct session *s, uint64_t proc_id);
 /* Finds the frames of a thread that sleeps; NOT_ASKED without native frames. They are valid until the next call. */
 void session_native_follow(struct session *s, const struct pybpf_thread_found *found, struct native_walked *out);
 
+/* Notes the time of a thread of Python that waited with this stack, for the account. */
+void session_native_note_wait(struct session *s, uint64_t stack_id, uint64_t ns);
+
 extern const struct session_measure session_native_measure;
 
 #endif

@@ -28,14 +28,16 @@ struct session_native_account {
 	bool is_there;
 	uint64_t ends[PYBPF_NR_NATIVE_ENDS];                  /* samples by how the search for callers ended */
 	uint64_t joined_exactly, joined_plus_one, not_joined; /* samples with Python frames and whole native ones */
-	uint64_t files, rows, bytes;                          /* of the tables that are there at the end */
-	uint64_t refused_files;                               /* that found no room in native_memory */
-	uint64_t unreadable_files;                            /* whose tables could not be made */
-	uint64_t line_places, line_places_found;              /* places whose lines were wanted, and found */
-	uint64_t unread_line_places;   /* whose lines were not read when the run's time was over */
-	uint64_t lineless_files;       /* without information for debuggers */
-	uint64_t elsewhere_line_files; /* whose information is in files of its own (dwz, -gsplit-dwarf) */
-	uint64_t failed_line_files;    /* whose information is too large, or could not be read in time */
+	uint64_t wait_ns[PYBPF_NR_NATIVE_ENDS];               /* time of waits, likewise */
+	uint64_t wait_not_joined_ns;
+	uint64_t files, rows, bytes;             /* of the tables that are there at the end */
+	uint64_t refused_files;                  /* that found no room in native_memory */
+	uint64_t unreadable_files;               /* whose tables could not be made */
+	uint64_t line_places, line_places_found; /* places whose lines were wanted, and found */
+	uint64_t unread_line_places;             /* whose lines were not read when the run's time was over */
+	uint64_t lineless_files;                 /* without information for debuggers */
+	uint64_t elsewhere_line_files;           /* whose information is in files of its own (dwz, -gsplit-dwarf) */
+	uint64_t failed_line_files;              /* whose information is too large, or could not be read in time */
 	char lineless[160], elsewhere_lines[160], failed_lines[160]; /* their names, as far as they find room */
 	uint64_t fetch_ends[NATIVE_FETCH_ENDS];                      /* files for debuggers */
 	char fetch_names[NATIVE_FETCH_ENDS][160];

@@ -5,6 +5,7 @@
 #include "kernel/counts.h"
 #include "kernel/waits.h"
 #include "session/internal.h"
+#include "session/native/native.h"
 #include "session/waits/wait_profile.h"
 
 bool session_is_python(const struct session *s, uint64_t proc_id)
@@ -48,8 +49,10 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 		return session_running_add(s, &thread, time.ns);
 	if ((!time.ns && !time.count) || (s->options.python_only && session_wait_is_pseudo(key)))
 		return 0;
-	if (session_is_python(s, key->proc_id))
+	if (session_is_python(s, key->proc_id)) {
 		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
+		session_native_note_wait(s, session_wait_stack_id(s, key), time.ns);
+	}
 	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
 		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);
 	if (s->options.mode == SESSION_GIL) {

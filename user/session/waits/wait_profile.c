@@ -68,10 +68,16 @@ static uint32_t push_pseudo(struct session *s, const struct pybpf_wait_key *key)
 	return stacks_add_pseudo(s->stacks, &pseudo);
 }
 
-uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key)
+uint64_t session_wait_stack_id(const struct session *s, const struct pybpf_wait_key *key)
 {
 	const struct session_initial_stack *earlier = session_initial_stacks_get(&s->waits.initial_stacks, key);
-	uint64_t id = earlier ? earlier->stack_id : key->stack_id;
+
+	return earlier ? earlier->stack_id : key->stack_id;
+}
+
+uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key)
+{
+	uint64_t id = session_wait_stack_id(s, key);
 	uint32_t stack;
 
 	if (id < PYBPF_STACK_ID_STACKS && reason_of[id])

@@ -17,6 +17,8 @@ struct session_waits;
 int session_wait_add_name(struct session_waits *w, const struct pybpf_wait_event *event, size_t size);
 /* Finds what the kernel has sent of a wait; else *wait is left as it is. */
 void session_find_wait(const struct session *s, uint64_t wait_id, struct pybpf_wait *wait);
+/* Returns the ID of a wait's stack, which may have been read from user space. */
+uint64_t session_wait_stack_id(const struct session *s, const struct pybpf_wait_key *key);
 /* Returns the profile's stack of a wait without its leaf, or PROFILE_NONE without memory. */
 uint32_t session_wait_stack(struct session *s, const struct pybpf_wait_key *key);
 /* Returns whether the wait is of a thread without Python functions, whose time has a pseudo stack. */
