@@ -18,7 +18,7 @@ struct native_followed_frame {
 	bool is_exact;
 	bool is_loop; /* its function evaluates Python's frames */
 	bool is_made; /* its code is in no file (native/made.h) */
-	/* Of such code, as its maker writes it; NULL: not known, or not asked for yet. */
+	/* As its maker writes it, of such code; NULL: not known, or not asked for yet. */
 	const char *name;
 };
 

@@ -13,7 +13,7 @@
 
 #include "base/elf_file.h"
 
-/* A function, and code behind it that is none. */
+/* A function, and code behind it that is in no function. */
 __asm__(".pushsection .text\n"
 	".balign 16\n"
 	".type a_function, %function\n"
