@@ -292,6 +292,28 @@ def test_code_right_behind_a_library_is_none_of_it(python):
         assert thread["frames"][made[0]["caller"]]["function"].endswith("run"), thread["native_frames"]
 
 
+READS_CLOCKS = """
+import time
+print("[]", flush=True)
+clock = time.time
+while True: clock(); clock(); clock(); clock(); clock(); clock(); clock(); clock()
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="libdw does not follow the kernel's code")
+def test_the_kernels_own_code_has_names():
+    with harness.started([harness.default_python().argv[0], "-c", READS_CLOCKS], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+
+        def met():
+            (thread,) = dump(process.pid, "--native")["threads"]
+            found = {frame["function"] for frame in thread["native_frames"] if frame["file"] == "[vdso]"}
+            assert found <= {"clock_gettime", "gettimeofday"}, thread["native_frames"]
+            return found and thread["native_whole"]
+
+        harness.wait_for(met)
+
+
 # Each mapping has another file for its neighbour, so that none are told as one.
 MANY_FILES = """
 import mmap, os, sys, time

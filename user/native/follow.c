@@ -263,11 +263,20 @@ static bool learn(struct native_follower *f, const struct native_walked *walked,
 		&(struct native_stop){PYBPF_NATIVE_FRAME_PC(last), walked->places[walked->count - 1].is_exact});
 }
 
-static bool is_made(const struct native_follower *f, uint64_t frame)
+static struct native_followed_frame describe(const struct native_follower *f, uint64_t frame,
+					     const struct native_place *place)
 {
 	uint32_t number = PYBPF_NATIVE_FRAME_FILE(frame);
+	const struct file *file = number ? file_at(f, number - 1) : NULL;
 
-	return number && native_is_made(file_at(f, number - 1)->mapped);
+	return (struct native_followed_frame){
+		.pc = place->pc,
+		.is_exact = place->is_exact,
+		.is_loop = frame & PYBPF_NATIVE_FRAME_EVAL,
+		.is_made = file && native_is_made(file->mapped),
+		.is_vdso = file && native_is_vdso(file->mapped),
+		.linked = file ? file->about.base + PYBPF_NATIVE_FRAME_PC(frame) : 0,
+	};
 }
 
 bool native_follow(struct native_follower *f, const struct native_thread *thread, bool is_quick,
@@ -283,14 +292,8 @@ bool native_follow(struct native_follower *f, const struct native_thread *thread
 		place_all(f);
 		native_walker_follow(f->walker, &own, &f->list, &walked);
 	}
-	for (uint32_t i = 0; i < walked.count; i++) {
-		f->frames[i] = (struct native_followed_frame){
-			.pc = walked.places[i].pc,
-			.is_exact = walked.places[i].is_exact,
-			.is_loop = walked.frames[i] & PYBPF_NATIVE_FRAME_EVAL,
-			.is_made = is_made(f, walked.frames[i]),
-		};
-	}
+	for (uint32_t i = 0; i < walked.count; i++)
+		f->frames[i] = describe(f, walked.frames[i], &walked.places[i]);
 	*out = (struct native_followed){f->frames, walked.count, walked.end};
 	if (walked.end == PYBPF_NATIVE_END_NO_MAPPING && f->mappings->left_out)
 		out->end = PYBPF_NATIVE_END_NO_TABLE;
@@ -353,13 +356,32 @@ static void find_new_names(struct native_follower *f, const struct native_follow
 	free(named);
 }
 
+/* Finds the name of a function of the kernel's own code: one symbol table for all processes. */
+static void find_vdso_name(struct native_follower *f, const struct native_followed_frame *frame)
+{
+	const struct made_name fresh = {.address = inside(frame)};
+	struct native_named named = {.address = frame->linked};
+	bool is_fresh = false;
+	uint32_t at = intern_add(&f->names, &fresh, &is_fresh);
+	struct elf_file *elf;
+
+	if (at == INTERN_NONE || !is_fresh || native_open_mapped(f->pid, &(struct native_mapped){0}, &elf))
+		return;
+	if (!native_find_names(elf, &named, 1) && named.size)
+		((struct made_name *)intern_item(&f->names, at))->name = strdup(named.symbol);
+	elf_file_free(elf);
+}
+
 void native_follower_name(struct native_follower *f, struct native_followed_frame *frames, uint32_t count)
 {
 	find_new_names(f, frames, count);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct made_name key = {.address = inside(&frames[i])};
-		uint32_t at = frames[i].is_made ? intern_find(&f->names, &key) : INTERN_NONE;
+		uint32_t at;
 
+		if (frames[i].is_vdso)
+			find_vdso_name(f, &frames[i]);
+		at = frames[i].is_made || frames[i].is_vdso ? intern_find(&f->names, &key) : INTERN_NONE;
 		if (at != INTERN_NONE)
 			frames[i].name = ((const struct made_name *)intern_item(&f->names, at))->name;
 	}

@@ -18,8 +18,10 @@ struct native_followed_frame {
 	bool is_exact;
 	bool is_loop; /* its function evaluates Python's frames */
 	bool is_made; /* its code is in no file (native/made.h) */
+	bool is_vdso; /* its code is the kernel's */
 	/* As its maker writes it, of such code; NULL: not known, or not asked for yet. */
 	const char *name;
+	uint64_t linked; /* its address in its file, if that is known; a call's last byte */
 };
 
 /* The frames, the innermost first, are valid until the next call. */
@@ -42,7 +44,7 @@ void native_follower_free(struct native_follower *f);
 bool native_follow(struct native_follower *f, const struct native_thread *thread, bool is_quick,
 		   struct native_followed *out);
 void native_follower_prepare(struct native_follower *f);
-/* Fills in the names of code in no file, which live as long as the follower. */
+/* Fills in the names of code in no file of the process's own, which live as long as the follower. */
 void native_follower_name(struct native_follower *f, struct native_followed_frame *frames, uint32_t count);
 
 #endif

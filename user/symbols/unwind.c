@@ -14,6 +14,7 @@
 #include "base/procfs.h"
 #include "base/remote.h"
 #include "native/follow.h"
+#include "native/mapped.h"
 #include "symbols/native_roles.h"
 
 /* DWARF's number of the register, or of the column, that has the return address. */
@@ -517,6 +518,8 @@ static enum native_role describe(struct unwind *u, const struct native_followed_
 	struct mapped *file = code_at(u, inside, &module);
 
 	*out = (struct unwind_frame){.pc = found->pc, .is_loop = found->is_loop, .name = found->name};
+	if (found->is_vdso)
+		out->file = NATIVE_VDSO;
 	if (file) {
 		out->file = file->map.path;
 		out->name = name_of(u, file, module, inside);
