@@ -203,7 +203,8 @@ def test_top():
     rows = {row["name"]: row for row in last["functions"]}
     assert rows["nc_burn"]["file"] == "native_calls.so", rows["nc_burn"]
     assert rows["nc_burn"]["kind"] == "native" and rows["main"]["kind"] == "python"
-    assert rows["nc_burn"]["all_self"] > 0.5 * rows["main"]["all_total"] > 0, (rows["nc_burn"], rows["main"])
+    # In the last interval: before tables are there, which takes long beside a load, functions of C have no rows.
+    assert rows["nc_burn"]["self"] > 0.5 * rows["main"]["total"] > 0, (rows["nc_burn"], rows["main"])
 
 
 DIGESTS = """
