@@ -79,7 +79,7 @@ def test_duration(spinning):
 
 
 def test_record_may_be_spelt_out(spinning):
-    run = pybpf("record", "-p", spinning.pid, "-d", 0.4)
+    run = pybpf("record", "-p", spinning.pid, "-d", 1)
     assert run.code == 0 and total(run.stacks()) > 0
 
 
@@ -148,7 +148,7 @@ def test_without_threads_no_thread_is_named():
 
 def test_output_file(spinning, tmp_path):
     path = tmp_path / "profile.folded"
-    run = pybpf("-p", spinning.pid, "-d", 0.4, "-o", path)
+    run = pybpf("-p", spinning.pid, "-d", 1, "-F", 999, "-o", path)
     assert run.code == 0 and run.out == ""
     Expectation(spinning.says).check(harness.parse(path.read_text()))
     assert os.listdir(tmp_path) == ["profile.folded"]
@@ -174,7 +174,7 @@ def test_format_text_is_a_table(spinning):
 
 def test_format_folded_whatever_the_suffix(spinning, tmp_path):
     path = tmp_path / "profile.txt"
-    assert pybpf("-p", spinning.pid, "-d", 0.4, "-f", "folded", "-o", path).code == 0
+    assert pybpf("-p", spinning.pid, "-d", 1, "-f", "folded", "-o", path).code == 0
     assert total(harness.parse(path.read_text())) > 0
 
 
@@ -186,7 +186,7 @@ def test_account(spinning):
 
 
 def test_quiet(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 0.4, "-q")
+    run = pybpf("-p", spinning.pid, "-d", 1, "-q")
     assert run.code == 0 and run.err == "" and total(run.stacks()) > 0
 
 
