@@ -258,7 +258,7 @@ static void test_losses_that_may_be_of_others(void **state)
 	assert_int_equal(processes_count_living(machine.table), 0);
 }
 
-/* One that is asked for, and not told of yet, has lost nothing. */
+/* The event of a process that user space asks for is on its way, and not lost. */
 static void test_a_claim_is_no_loss(void **state)
 {
 	(void)state;
