@@ -2,6 +2,7 @@
 """pybpf dump: whom a unix socket is connected to, also where another user wants to be taken for that."""
 
 import json
+import os
 import pwd
 import subprocess
 from pathlib import Path
@@ -79,6 +80,19 @@ def test_a_socket_in_another_network(options):
     rows = [json.loads(line) for line in everywhere.out.splitlines()]
     (picture,) = [row for row in rows if row["pid"] == process.pid]
     assert {name: thread["cause"] for name, thread in by_name(picture).items()} == found
+
+
+def test_it_stays_in_its_own_network():
+    """Sockets of another network are asked for there; names of users are looked up in its own."""
+    argv = ["/usr/bin/unshare", "--net", *harness.default_python().command("peers.py")]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        watch = [harness.PYBPF, "dump", "-p", str(process.pid), "--watch", "60s", "--no-source"]
+        with harness.started(watch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0) as watching:
+            while b"network" not in watching.stdout.readline():
+                assert watching.poll() is None
+            where = [os.readlink("/proc/%s/ns/net" % pid) for pid in ("self", watching.pid, process.pid)]
+    assert where[0] == where[1] != where[2], where
 
 
 def test_ones_own_process_without_rights():
