@@ -153,6 +153,10 @@ static void read_dynamic(struct elf_file *elf)
 			case DT_SONAME:
 				dynamic->soname = value;
 				break;
+			case DT_NEEDED:
+				if (dynamic->nr_needed < ELF_MAX_NEEDED)
+					dynamic->needed[dynamic->nr_needed++] = value;
+				break;
 			}
 		}
 		dynamic->present = true;
@@ -292,4 +296,22 @@ const char *elf_file_soname(struct elf_file *elf)
 			elf->soname[0] = '\0';
 	}
 	return elf->soname[0] ? elf->soname : NULL;
+}
+
+size_t elf_file_libraries(struct elf_file *elf)
+{
+	static const char of_musl[] = "libc.so", of_alpine[] = "libc.musl-", of_glibc[] = "ld-linux";
+	const struct elf_dynamic *dynamic = &elf->dynamic;
+	size_t count = 0;
+
+	for (size_t i = 0; i < dynamic->nr_needed; i++) {
+		char name[16] = {0};
+
+		if (!dynamic->strings || dynamic->needed[i] >= dynamic->strings_size ||
+		    elf_file_read(elf, dynamic->strings + dynamic->needed[i], name, sizeof(name) - 1) < 0)
+			continue;
+		count += strcmp(name, of_musl) && strncmp(name, of_alpine, sizeof(of_alpine) - 1) &&
+			 strncmp(name, of_glibc, sizeof(of_glibc) - 1);
+	}
+	return count;
 }

@@ -88,6 +88,11 @@ bool elf_file_is_fixed(struct elf_file *elf);
 /* Returns DT_SONAME, or NULL; valid while elf lives. */
 const char *elf_file_soname(struct elf_file *elf);
 /*
+ * Returns how many libraries the file asks its loader for (DT_NEEDED, at most 64), without the loader itself, which
+ * is musl's C library.
+ */
+size_t elf_file_libraries(struct elf_file *elf);
+/*
  * Calls visit for every NUL-terminated printable string of at least min_len bytes in the read-only data
  * (.rodata, else the non-executable, non-writable PT_LOADs) until it returns non-zero, and returns that; 0 at
  * the end.

@@ -19,12 +19,17 @@
  */
 #define ELF_MAX_SCAN (32ULL * 1024 * 1024)
 
+/* Most libraries that a file asks for which are counted. */
+#define ELF_MAX_NEEDED 64
+
 struct elf_dynamic {
 	bool present;
 	uint64_t gnu_hash, hash;   /* virtual addresses, 0 for none */
 	uint64_t symbols, strings; /* virtual addresses, 0 for none */
 	uint64_t strings_size;
-	uint64_t soname; /* in strings, 0 for none */
+	uint64_t soname;                 /* in strings, 0 for none */
+	uint64_t needed[ELF_MAX_NEEDED]; /* in strings */
+	size_t nr_needed;
 };
 
 struct elf_file {

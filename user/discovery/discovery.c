@@ -42,6 +42,9 @@ struct search {
 	char exe[PATH_MAX], root[PATH_MAX];
 	struct mapped_file *files;
 	size_t count, files_room;
+	size_t nr_mapped;     /* files of any kind, again where mappings of another lie between */
+	uint64_t last_mapped; /* inode of the last one */
+	bool has_heap;        /* what glibc's loader allocates is elsewhere */
 	size_t unreadable;
 	int unreadable_error;
 	bool foreign_main, refused, contradicted, kernel_thread;
@@ -68,6 +71,11 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	struct search *search = arg;
 	struct mapped_file *file;
 
+	search->has_heap |= !strcmp(map->path, "[heap]");
+	if (map->inode && map->path[0] == '/' && map->inode != search->last_mapped) {
+		search->nr_mapped++;
+		search->last_mapped = map->inode;
+	}
 	/* A file with a runtime has code; data files, of which there can be thousands, are skipped. */
 	if (!map->inode || !map->executable || map->path[0] != '/')
 		return 0;
@@ -291,6 +299,14 @@ static bool has_python_name(const struct search *search)
 	return false;
 }
 
+/* Returns whether the loader has not mapped all libraries of the program yet; it lies beside these. */
+static bool is_loading(const struct search *search)
+{
+	size_t libraries = search->main.libraries;
+
+	return libraries && !search->has_heap && search->nr_mapped < 2 + libraries;
+}
+
 static enum discovery_result nothing_found(struct search *search, const char *comm)
 {
 	if (search->refused)
@@ -308,11 +324,10 @@ static enum discovery_result nothing_found(struct search *search, const char *co
 			  search->pid, comm);
 		return DISCOVERY_NOT_PYTHON;
 	}
-	if (!search->count && !process_source_of(search->pid)) {
-		error_set(
-			search->error, -EAGAIN,
-			"process %d (%s) maps no executable file: it is just starting a program, or ending; try again",
-			search->pid, comm);
+	if ((!search->count || is_loading(search)) && !process_source_of(search->pid)) {
+		error_set(search->error, -EAGAIN,
+			  "process %d (%s) maps %s: it is just starting a program, or ending; try again", search->pid,
+			  comm, search->count ? "its libraries in part" : "no executable file");
 		return DISCOVERY_UNMAPPED;
 	}
 	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {

@@ -14,7 +14,7 @@
 enum discovery_result {
 	DISCOVERY_OK = 0,
 	DISCOVERY_NOT_PYTHON,   /* no CPython in its mappings (so far) */
-	DISCOVERY_UNMAPPED,     /* no executable file is mapped (yet, or any more): it is in exec or in its end */
+	DISCOVERY_UNMAPPED,     /* it maps no executable file, or its libraries in part: it is in exec or in its end */
 	DISCOVERY_UNSUPPORTED,  /* a Python that is refused: *error says which and what was found */
 	DISCOVERY_CONTRADICTED, /* a Python's memory and files differ (a loader may be at work) */
 	DISCOVERY_GONE,         /* no such process, or it ended meanwhile */

@@ -217,6 +217,7 @@ int discovery_analyse(struct elf_file *elf, struct discovery_file *out)
 	out->fixed = elf_file_is_fixed(elf);
 	out->code_count = elf_file_code_segments(elf, out->code, DISCOVERY_CODE_SEGMENTS);
 	out->thread_bias = DISCOVERY_HAS_THREAD_BIAS ? discovery_thread_bias(elf) : 0;
+	out->libraries = elf_file_libraries(elf);
 	discovery_read_asyncio(elf, &out->asyncio);
 	if (is_pypy(elf)) {
 		discovery_pypy_version(elf, pypy, sizeof(pypy));

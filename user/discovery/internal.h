@@ -67,6 +67,7 @@ struct discovery_file {
 	 * the library uses that one. Addresses as linked, 0 for none.
 	 */
 	uint64_t copied_runtime, copied_tstate_current, copied_code_type;
+	size_t libraries;                  /* as elf_file_libraries() counts */
 	struct pybpf_asyncio asyncio;      /* of a file with the module _asyncio; loaded is 0: of another */
 	uint16_t thread_bias;              /* of a C library, as in struct pybpf_runtime; 0: of another file */
 	struct discovery_runtime *runtime; /* DISCOVERY_FILE_PYTHON */

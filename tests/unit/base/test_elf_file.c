@@ -109,6 +109,7 @@ static void exercise(int fd)
 	assert_true(elf_file_code_segments(elf, segments, 4) <= 4);
 	elf_file_is_fixed(elf);
 	elf_file_soname(elf);
+	assert_true(elf_file_libraries(elf) <= 64);
 	elf_file_strings(elf, 4, count_string, &strings);
 	elf_file_free(elf);
 }
@@ -239,6 +240,28 @@ static void looks_up_in_the_c_library(void **state)
 	assert_non_null(elf_file_soname(elf));
 	assert_non_null(strstr(elf_file_soname(elf), ".so"));
 	assert_false(elf_file_is_fixed(elf));
+	elf_file_free(elf);
+}
+
+/* The program's own NEEDED entries, as readelf prints them. */
+static void counts_the_libraries_that_a_program_needs(void **state)
+{
+	char line[512], command[300], program[256] = "";
+	size_t expected = 0;
+	struct elf_file *elf;
+	FILE *readelf;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+	snprintf(command, sizeof(command), "readelf -d '%s'", program);
+	readelf = popen(command, "re");
+	assert_non_null(readelf);
+	while (fgets(line, sizeof(line), readelf))
+		expected += strstr(line, "(NEEDED)") != NULL;
+	pclose(readelf);
+	assert_true(expected > 1);
+	assert_int_equal(open_path(program, &elf), 0);
+	assert_int_equal(elf_file_libraries(elf), expected);
 	elf_file_free(elf);
 }
 
@@ -430,12 +453,19 @@ static void bounds_what_it_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_its_own_symbols),        cmocka_unit_test(finds_strings_and_sections),
-		cmocka_unit_test(looks_up_in_the_c_library),    cmocka_unit_test(refuses_what_is_no_elf),
-		cmocka_unit_test(survives_truncation),          cmocka_unit_test(survives_a_file_that_shrinks),
-		cmocka_unit_test(survives_mutated_headers),     cmocka_unit_test(survives_mutated_sections),
-		cmocka_unit_test(survives_random_damage),       cmocka_unit_test(bounds_what_it_reads),
-		cmocka_unit_test(takes_no_import_for_a_symbol), cmocka_unit_test(finds_names_at_the_end_of_a_piece),
+		cmocka_unit_test(finds_its_own_symbols),
+		cmocka_unit_test(finds_strings_and_sections),
+		cmocka_unit_test(looks_up_in_the_c_library),
+		cmocka_unit_test(refuses_what_is_no_elf),
+		cmocka_unit_test(counts_the_libraries_that_a_program_needs),
+		cmocka_unit_test(survives_truncation),
+		cmocka_unit_test(survives_a_file_that_shrinks),
+		cmocka_unit_test(survives_mutated_headers),
+		cmocka_unit_test(survives_mutated_sections),
+		cmocka_unit_test(survives_random_damage),
+		cmocka_unit_test(bounds_what_it_reads),
+		cmocka_unit_test(takes_no_import_for_a_symbol),
+		cmocka_unit_test(finds_names_at_the_end_of_a_piece),
 	};
 
 	return cmocka_run_group_tests(tests, read_self, free_self);

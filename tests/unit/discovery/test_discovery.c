@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,32 @@ static void a_thread_without_memory_is_no_python(void **state)
 	result = look(2, &python, &error);
 	assert_true(result == DISCOVERY_NOT_PYTHON || result == DISCOVERY_GONE || result == DISCOVERY_DENIED);
 	assert_true(strlen(error.text) > 0);
+}
+
+/* A program is stopped where exec has mapped it and its loader, which has not begun to work. */
+static void a_program_that_is_being_loaded_is_young(void **state)
+{
+	struct discovery_python python;
+	struct error error = {0};
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	assert_int_equal(look(child, &python, &error), DISCOVERY_UNMAPPED);
+	assert_non_null(strstr(error.text, "just starting"));
+	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+	for (int i = 0; i < 10000 && look(child, &python, &error) == DISCOVERY_UNMAPPED; i++)
+		usleep(1000);
+	assert_int_equal(look(child, &python, &error), DISCOVERY_NOT_PYTHON);
+	end(child);
 }
 
 static void an_ended_process_is_a_zombie_then_gone(void **state)
@@ -283,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(this_program_is_no_python, begin, forget),
 		cmocka_unit_test_setup_teardown(a_look_at_many_gives_the_same_answers, begin, forget),
 		cmocka_unit_test_setup_teardown(a_thread_without_memory_is_no_python, begin, forget),
+		cmocka_unit_test_setup_teardown(a_program_that_is_being_loaded_is_young, begin, forget),
 		cmocka_unit_test_setup_teardown(an_ended_process_is_a_zombie_then_gone, begin, forget),
 		cmocka_unit_test(reads_memory_of_another_process),
 		cmocka_unit_test(validates_a_model),
