@@ -14,6 +14,8 @@
 #include "base/array.h"
 #include "native/flow_code.h"
 #include "native/flow_place.h"
+#include "native/flow_rows.h"
+#include "native/flow_table.h"
 #include "native/x86.h"
 #include "pybpf_native.h"
 
@@ -41,12 +43,15 @@ struct walked {
 	uint64_t pc;
 	struct flow_place place;
 	uint32_t next, target; /* that follow it: indexes, or NO_INSTRUCTION */
-	uint8_t length;        /* 0: not decoded yet, or not known */
-	uint8_t end;           /* enum end */
-	bool is_call;          /* next follows only if what is called returns */
-	bool returns;          /* it leads to an end that is right */
+	uint32_t from;         /* which led to it first; NO_INSTRUCTION */
+	uint32_t table;        /* of a jump by a table: index of the first of its entries in flow.entries */
+	uint32_t nr_entries;
+	uint8_t length; /* 0: not decoded yet, or not known */
+	uint8_t end;    /* enum end */
+	bool is_call;   /* next follows only if what is called returns */
+	bool returns;   /* it leads to an end that is right */
 	bool is_reached;
-	uint8_t pad[3];
+	uint8_t pad[7];
 };
 
 struct slot {
@@ -65,6 +70,12 @@ struct flow {
 	struct slot *slots; /* by hash */
 	uint32_t *calls;    /* instructions whose next one is not followed yet */
 	size_t nr_calls, calls_room;
+	uint32_t *anew; /* instructions that are to be followed again, with less known */
+	size_t nr_anew, anew_room;
+	uint32_t *entries; /* what tables lead to: instructions */
+	size_t nr_entries, entries_room;
+	struct flow_passed *passed; /* FLOW_TABLE_PATH_MAX: on the way to a jump by a table */
+	uint64_t *targets;          /* FLOW_TABLE_MAX */
 	bool is_entry, is_wrong, has_root;
 	bool is_final;
 	struct flow_rows *out;
@@ -92,7 +103,7 @@ static bool is_known(const struct flow *f, uint64_t pc)
 }
 
 /* Adds an instruction. Returns its index, or NO_INSTRUCTION. */
-static uint32_t add(struct flow *f, uint64_t pc, const struct flow_place *place, struct slot *slot)
+static uint32_t add(struct flow *f, uint32_t from, uint64_t pc, const struct flow_place *place, struct slot *slot)
 {
 	if (f->nr_walked == INSTRUCTIONS_MAX || !f->left) {
 		f->is_wrong = true;
@@ -103,20 +114,42 @@ static uint32_t add(struct flow *f, uint64_t pc, const struct flow_place *place,
 		return NO_INSTRUCTION;
 	}
 	f->left--;
-	f->walked[f->nr_walked] =
-		(struct walked){.pc = pc, .place = *place, .next = NO_INSTRUCTION, .target = NO_INSTRUCTION};
+	f->walked[f->nr_walked] = (struct walked){
+		.pc = pc, .place = *place, .from = from, .next = NO_INSTRUCTION, .target = NO_INSTRUCTION};
 	*slot = (struct slot){f->turn, f->nr_walked};
 	return f->nr_walked++;
 }
 
-/* Goes to an instruction with a place; each has one only. Returns its index, or NO_INSTRUCTION. */
-static uint32_t go_to(struct flow *f, uint64_t pc, const struct flow_place *place)
+/*
+ * An instruction is met again: its place must be the same, but the frame pointer may be any register on one of the
+ * ways. Then it is on all, and what follows is followed anew.
+ */
+static void meet(struct flow *f, uint32_t index, const struct flow_place *place)
+{
+	struct flow_place *known = &walked_at(f, index)->place, now = *place;
+
+	if (known->depth != FLOW_UNKNOWN && known->frame != now.frame)
+		now.frame = FLOW_UNKNOWN;
+	if (!memcmp(known, &now, sizeof(now)))
+		return;
+	known->frame = now.frame;
+	f->is_wrong |= memcmp(known, &now, sizeof(now)) != 0;
+	if (!walked_at(f, index)->length)
+		return;
+	if (array_reserve(&f->anew, &f->anew_room, f->nr_anew + 1, sizeof(*f->anew)))
+		f->err = -ENOMEM;
+	else
+		f->anew[f->nr_anew++] = index;
+}
+
+/* Goes to an instruction with a place. Returns its index, or NO_INSTRUCTION. */
+static uint32_t go_to(struct flow *f, uint32_t from, uint64_t pc, const struct flow_place *place)
 {
 	struct slot *slot = slot_of(f, pc);
 
 	if (slot->turn != f->turn)
-		return add(f, pc, place, slot);
-	f->is_wrong |= memcmp(&f->walked[slot->index].place, place, sizeof(*place)) != 0;
+		return add(f, from, pc, place, slot);
+	meet(f, slot->index, place);
 	return slot->index;
 }
 
@@ -126,7 +159,7 @@ static void fall_through(struct flow *f, uint32_t from, uint64_t pc, const struc
 	uint32_t next = NO_INSTRUCTION;
 
 	if (flow_code_gap(&f->code, pc) && !flow_code_begin_at(&f->code, pc))
-		next = go_to(f, pc, place);
+		next = go_to(f, from, pc, place);
 	walked_at(f, from)->next = next;
 }
 
@@ -150,15 +183,85 @@ static void jump(struct flow *f, uint32_t from, uint64_t target, const struct fl
 	}
 	if (!flow_code_gap(&f->code, target))
 		return;
-	to = go_to(f, target, place);
+	to = go_to(f, from, target, place);
 	walked_at(f, from)->target = to;
 }
 
+static bool decode(const struct flow *f, const struct walked *one, struct x86_instruction *i)
+{
+	const struct flow_gap *gap = flow_code_gap(&f->code, one->pc);
+
+	return x86_decode(gap->code + (one->pc - gap->start), (size_t)(gap->end - one->pc), i);
+}
+
+/* Takes the instructions that lead to one, from it on back. Returns how many. */
+static size_t take_passed(struct flow *f, uint32_t index)
+{
+	uint32_t after = NO_INSTRUCTION;
+	size_t count = 0;
+
+	for (; index != NO_INSTRUCTION && count < FLOW_TABLE_PATH_MAX; count++) {
+		const struct walked *one = walked_at(f, index);
+		struct flow_passed *passed = &f->passed[count];
+
+		if (!decode(f, one, &passed->i))
+			break;
+		passed->next_pc = one->pc + passed->i.length;
+		passed->jumped = after != NO_INSTRUCTION && walked_at(f, after)->pc != passed->next_pc;
+		after = index;
+		index = one->from;
+	}
+	return count;
+}
+
+/* Returns whether a jump by a register, or by memory, is one within the function, and sets its targets then. */
+static bool find_targets(struct flow *f, uint32_t from, size_t *count)
+{
+	const struct flow_gap *gap = flow_code_gap(&f->code, walked_at(f, from)->pc);
+	struct flow_table table;
+
+	if (!flow_table_find(f->passed, take_passed(f, from), &table) || table.count > f->left ||
+	    !flow_table_read(f->code.elf, &table, f->targets))
+		return false;
+	for (size_t k = 0; k < table.count; k++) {
+		if (f->targets[k] < gap->start || f->targets[k] >= gap->end)
+			return false;
+	}
+	*count = table.count;
+	return true;
+}
+
+/* A jump by a table, or to another function. */
+static void jump_by_table(struct flow *f, uint32_t from, const struct flow_place *place)
+{
+	const struct walked *one = walked_at(f, from);
+	size_t count = 0;
+
+	for (uint32_t k = 0; k < one->nr_entries; k++)
+		meet(f, f->entries[one->table + k], place);
+	if (one->nr_entries || !find_targets(f, from, &count))
+		return;
+	if (array_reserve(&f->entries, &f->entries_room, f->nr_entries + count, sizeof(*f->entries))) {
+		f->err = -ENOMEM;
+		return;
+	}
+	walked_at(f, from)->table = (uint32_t)f->nr_entries;
+	walked_at(f, from)->nr_entries = (uint32_t)count;
+	f->left -= count;
+	for (size_t k = 0; k < count && !f->err && !f->is_wrong; k++)
+		f->entries[f->nr_entries++] = go_to(f, from, f->targets[k], place);
+}
+
 /* What follows a call is looked at last: it may not return, and then that is any other code. */
-static void call(struct flow *f, uint32_t from, uint64_t target)
+static void call(struct flow *f, uint32_t from, uint64_t target, const struct flow_place *place)
 {
 	if (target && flow_code_begin_at(&f->code, target) == FLOW_BEGIN_ENDLESS) {
 		walked_at(f, from)->end = END_RIGHT;
+		return;
+	}
+	if (walked_at(f, from)->is_call) {
+		if (walked_at(f, from)->next != NO_INSTRUCTION)
+			meet(f, walked_at(f, from)->next, place);
 		return;
 	}
 	if (array_reserve(&f->calls, &f->calls_room, f->nr_calls + 1, sizeof(*f->calls))) {
@@ -169,15 +272,23 @@ static void call(struct flow *f, uint32_t from, uint64_t target)
 	f->calls[f->nr_calls++] = from;
 }
 
-/* A call returns if there is no other way to what follows it. */
+/*
+ * A call returns if there is no other way to what follows it, or another way leads there with the same place; a call
+ * that does not return can be followed by anything else.
+ */
 static void return_from(struct flow *f, uint32_t from)
 {
 	const struct walked *one = walked_at(f, from);
-	struct flow_place place = one->place;
+	struct flow_place place = one->place, known;
 	uint64_t pc = one->pc + one->length;
 
-	if (!is_known(f, pc))
-		fall_through(f, from, pc, &place);
+	if (is_known(f, pc)) {
+		known = walked_at(f, slot_of(f, pc)->index)->place;
+		known.frame = place.frame;
+		if (memcmp(&known, &place, sizeof(place)))
+			return;
+	}
+	fall_through(f, from, pc, &place);
 }
 
 /* Follows an instruction that is no jump. pc: of the next one. */
@@ -200,7 +311,7 @@ static void follow_other(struct flow *f, uint32_t from, const struct x86_instruc
 		fall_through(f, from, pc, place);
 	/* What begins a program calls what ends it. */
 	else if (!f->is_entry || !place->is_root)
-		call(f, from, i->opcode == 0xe8 ? pc + (uint64_t)i->immediate : 0);
+		call(f, from, i->opcode == 0xe8 ? pc + (uint64_t)i->immediate : 0, place);
 }
 
 static void follow_one_byte(struct flow *f, uint32_t from, const struct x86_instruction *i, uint64_t pc,
@@ -222,8 +333,9 @@ static void follow_one_byte(struct flow *f, uint32_t from, const struct x86_inst
 		jump(f, from, pc + (uint64_t)i->immediate, place);
 		break;
 	case 0xff:
-		/* A jump by a table, or to another function. */
-		if ((i->reg & 7) != 4 && (i->reg & 7) != 5)
+		if ((i->reg & 7) == 4)
+			jump_by_table(f, from, place);
+		else if ((i->reg & 7) != 5)
 			follow_other(f, from, i, pc, place);
 		break;
 	default:
@@ -234,17 +346,18 @@ static void follow_one_byte(struct flow *f, uint32_t from, const struct x86_inst
 static void follow(struct flow *f, uint32_t index)
 {
 	struct walked *one = walked_at(f, index);
-	const struct flow_gap *gap = flow_code_gap(&f->code, one->pc);
-	size_t at = (size_t)(one->pc - gap->start);
 	struct flow_place place = one->place;
 	struct x86_instruction i;
 	uint64_t pc;
 
-	if (!x86_decode(gap->code + at, (size_t)(gap->end - one->pc), &i)) {
+	if (!decode(f, one, &i)) {
 		f->is_wrong = true;
 		return;
 	}
 	one->length = i.length;
+	one->end = END_NONE;
+	one->target = NO_INSTRUCTION;
+	one->next = one->is_call ? one->next : NO_INSTRUCTION;
 	pc = one->pc + i.length;
 	if (x86_is_undefined(&i))
 		return;
@@ -263,6 +376,15 @@ static bool leads_to_return(const struct flow *f, uint32_t index)
 	return index != NO_INSTRUCTION && walked_at(f, index)->returns;
 }
 
+static bool table_leads_to_return(const struct flow *f, const struct walked *one)
+{
+	for (uint32_t k = 0; k < one->nr_entries; k++) {
+		if (leads_to_return(f, f->entries[one->table + k]))
+			return true;
+	}
+	return false;
+}
+
 /* Finds the instructions that lead to a right end. */
 static void find_returning(struct flow *f)
 {
@@ -274,8 +396,8 @@ static void find_returning(struct flow *f)
 		for (uint32_t i = f->nr_walked; i-- > 0;) {
 			struct walked *one = walked_at(f, i);
 
-			if (!one->returns &&
-			    (one->end == END_RIGHT || leads_to_return(f, one->next) || leads_to_return(f, one->target)))
+			if (!one->returns && (one->end == END_RIGHT || leads_to_return(f, one->next) ||
+					      leads_to_return(f, one->target) || table_leads_to_return(f, one)))
 				one->returns = more = true;
 		}
 	}
@@ -310,6 +432,8 @@ static void find_reached(struct flow *f)
 			if (!one->is_call || leads_to_return(f, one->next))
 				more |= reach(f, one->next);
 			more |= reach(f, one->target);
+			for (uint32_t k = 0; k < one->nr_entries; k++)
+				more |= reach(f, f->entries[one->table + k]);
 		}
 	}
 	for (uint32_t i = 0; i < f->nr_walked; i++)
@@ -355,11 +479,9 @@ static void note_calls(struct flow *f)
 {
 	for (uint32_t k = 0; k < f->nr_walked; k++) {
 		const struct walked *one = walked_at(f, k);
-		const struct flow_gap *gap = flow_code_gap(&f->code, one->pc);
 		struct x86_instruction i;
 
-		if (one->is_reached && one->length && x86_decode(gap->code + (one->pc - gap->start), one->length, &i) &&
-		    i.map == X86_ONE_BYTE && i.opcode == 0xe8)
+		if (one->is_reached && one->length && decode(f, one, &i) && i.map == X86_ONE_BYTE && i.opcode == 0xe8)
 			flow_code_note(&f->code, one->pc + i.length + (uint64_t)i.immediate, FLOW_BEGIN_FUNCTION);
 	}
 }
@@ -372,13 +494,16 @@ static void follow_function(struct flow *f, uint64_t start)
 
 	f->is_wrong = false;
 	f->nr_calls = 0;
+	f->nr_entries = f->nr_anew = 0;
 	f->has_root = false;
 	f->is_entry = start == f->entry;
 	f->nr_walked = 0;
 	f->turn++;
-	go_to(f, start, &place);
-	while (!f->err && !f->is_wrong && (at < f->nr_walked || f->nr_calls)) {
-		if (at < f->nr_walked)
+	go_to(f, NO_INSTRUCTION, start, &place);
+	while (!f->err && !f->is_wrong && (f->nr_anew || at < f->nr_walked || f->nr_calls)) {
+		if (f->nr_anew)
+			follow(f, f->anew[--f->nr_anew]);
+		else if (at < f->nr_walked)
 			follow(f, at++);
 		else
 			return_from(f, f->calls[--f->nr_calls]);
@@ -402,57 +527,6 @@ static void follow_all(struct flow *f, bool is_final)
 		follow_function(f, f->code.starts[i]);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct flow_row *one = a, *other = b;
-
-	if (one->start != other->start)
-		return one->start < other->start ? -1 : 1;
-	return (one->end > other->end) - (one->end < other->end);
-}
-
-/* Makes one of two rows that overlap, the last one and one that begins in it. Returns whether now is to be kept, too.
- */
-static bool settle_two(struct flow_row *last, struct flow_row *now)
-{
-	uint64_t end = now->end > last->end ? now->end : last->end;
-
-	if (last->rule != now->rule && last->is_certain && !now->is_certain)
-		return false;
-	/* They agree, or that of a function which is one for sure stays. */
-	if (last->rule == now->rule || now->is_certain != last->is_certain) {
-		if (last->rule == now->rule)
-			now->end = end;
-		now->is_certain |= last->is_certain && last->rule == now->rule;
-		if (now->start > last->start && (now->is_begin || last->rule != now->rule)) {
-			last->end = now->start;
-			return true;
-		}
-		now->is_begin |= last->is_begin;
-		now->start = last->start;
-		*last = *now;
-		return false;
-	}
-	last->rule = PYBPF_NATIVE_NONE;
-	last->end = end;
-	return false;
-}
-
-static void settle(struct flow_rows *r)
-{
-	size_t kept = 0;
-
-	if (r->count)
-		qsort(r->rows, r->count, sizeof(*r->rows), compare_rows);
-	for (size_t i = 0; i < r->count; i++) {
-		struct flow_row now = r->rows[i];
-
-		if (!kept || now.start >= r->rows[kept - 1].end || settle_two(&r->rows[kept - 1], &now))
-			r->rows[kept++] = now;
-	}
-	r->count = kept;
-}
-
 int flow_make_rows(struct elf_file *elf, const struct eh_frame_function *covered, size_t count, struct flow_rows *out)
 {
 	struct flow f = {.entry = elf_file_entry(elf), .out = out};
@@ -463,18 +537,24 @@ int flow_make_rows(struct elf_file *elf, const struct eh_frame_function *covered
 #endif
 	flow_code_open(&f.code, elf, covered, count);
 	f.slots = calloc(1u << SLOTS_BITS, sizeof(*f.slots));
-	if (!f.slots)
+	f.passed = calloc(FLOW_TABLE_PATH_MAX, sizeof(*f.passed));
+	f.targets = calloc(FLOW_TABLE_MAX, sizeof(*f.targets));
+	if (!f.slots || !f.passed || !f.targets)
 		f.err = -ENOMEM;
 	if (f.code.nr_gaps && !f.code.err && !f.err) {
 		flow_code_find_starts(&f.code);
 		follow_all(&f, false);
 		follow_all(&f, true);
-		settle(out);
+		flow_rows_settle(out);
 	}
 	f.err = f.err ? f.err : f.code.err;
 	flow_code_close(&f.code);
 	free(f.walked);
 	free(f.slots);
 	free(f.calls);
+	free(f.entries);
+	free(f.anew);
+	free(f.passed);
+	free(f.targets);
 	return f.err;
 }

@@ -137,6 +137,7 @@ static void take_modrm(struct cursor *c, struct x86_instruction *i, const struct
 		low = sib & 7;
 		i->base = low | p->b;
 		i->index = (sib >> 3 & 7) | p->x;
+		i->scale = (uint8_t)(1 << (sib >> 6));
 		if (i->index == 4)
 			i->index = X86_NO_REGISTER;
 		if (low == 5 && !i->mod)

@@ -37,6 +37,7 @@ struct x86_instruction {
 	uint8_t vvvv;         /* the third register of VEX */
 	uint8_t extension;    /* of registers in opcodes: 8 or 0 */
 	uint8_t base, index;  /* of an operand in memory */
+	uint8_t scale;        /* of the index: 1, 2, 4, 8 */
 	int32_t displacement;
 	int64_t immediate; /* with sign; of jumps and calls: bytes from the next instruction on */
 };

@@ -21,6 +21,7 @@
 #include "native/eh_frame.h"
 #include "native/flow.h"
 #include "native/x86.h"
+#include "native/flow_image.h"
 #include "pybpf_native.h"
 
 /* What the compiler says. */
@@ -158,83 +159,6 @@ static void test_rows_are_those_of_the_compiler(void **state)
 	assert_true(different <= same / 10000);
 }
 
-/* A program that calls some bytes of code. */
-#define BEGIN_AT 0x1000
-#define CODE_AT  (BEGIN_AT + 8)
-
-struct image {
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
-	uint8_t code[512];
-};
-
-static void make_image(struct image *image, const uint8_t *code, size_t size)
-{
-	static const uint8_t begin[] = {0x31, 0xed,                   /* xor %ebp, %ebp */
-					0xe8, 0x01, 0x00, 0x00, 0x00, /* call 8 */
-					0xf4};                        /* hlt */
-
-	memset(image, 0, sizeof(*image));
-	memcpy(image->header.e_ident, ELFMAG, SELFMAG);
-	image->header.e_ident[EI_CLASS] = ELFCLASS64;
-	image->header.e_ident[EI_DATA] = ELFDATA2LSB;
-	image->header.e_ident[EI_VERSION] = EV_CURRENT;
-	image->header.e_type = ET_DYN;
-	image->header.e_machine = EM_X86_64;
-	image->header.e_version = EV_CURRENT;
-	image->header.e_entry = BEGIN_AT;
-	image->header.e_phoff = offsetof(struct image, segment);
-	image->header.e_ehsize = sizeof(image->header);
-	image->header.e_phentsize = sizeof(image->segment);
-	image->header.e_phnum = 1;
-	image->segment = (Elf64_Phdr){.p_type = PT_LOAD,
-				      .p_flags = PF_R | PF_X,
-				      .p_offset = offsetof(struct image, code),
-				      .p_vaddr = BEGIN_AT,
-				      .p_filesz = sizeof(image->code),
-				      .p_memsz = sizeof(image->code)};
-	/* What is not given is a trap. */
-	memset(image->code, 0xcc, sizeof(image->code));
-	memcpy(image->code, begin, sizeof(begin));
-	memcpy(image->code + sizeof(begin), code, size);
-}
-
-static void make_rows(const uint8_t *code, size_t size, struct flow_rows *out)
-{
-	struct image image;
-	struct elf_file *elf;
-
-	make_image(&image, code, size);
-	assert_int_equal(elf_file_open_memory(&image, sizeof(image), &elf), 0);
-	assert_int_equal(flow_make_rows(elf, NULL, 0, out), 0);
-	elf_file_free(elf);
-}
-
-static uint32_t rule_at(const struct flow_rows *rows, uint64_t offset)
-{
-	for (size_t i = 0; i < rows->count; i++) {
-		if (CODE_AT + offset >= rows->rows[i].start && CODE_AT + offset < rows->rows[i].end)
-			return rows->rows[i].rule;
-	}
-	return PYBPF_NATIVE_NONE;
-}
-
-static void check_sp(const struct flow_rows *rows, uint64_t offset, int words, int saved)
-{
-	uint32_t rule = rule_at(rows, offset);
-
-	assert_int_equal(PYBPF_RULE_KIND(rule), PYBPF_NATIVE_SP);
-	assert_int_equal(PYBPF_RULE_OFFSET(rule), words);
-	assert_int_equal(PYBPF_RULE_BP(rule), saved ? PYBPF_NATIVE_BP_SAVED : PYBPF_NATIVE_BP_SAME);
-	assert_int_equal(PYBPF_RULE_BP_OFFSET(rule), -saved);
-}
-
-#define ROWS_OF(...)                                                                                                   \
-	static const uint8_t code[] = {__VA_ARGS__};                                                                   \
-	struct flow_rows rows;                                                                                         \
-	(void)state;                                                                                                   \
-	make_rows(code, sizeof(code), &rows)
-
 static void test_pushes_and_calls(void **state)
 {
 	ROWS_OF(0x53,                         /*  0 push %rbx */
@@ -308,6 +232,78 @@ static void test_a_call_that_does_not_return(void **state)
 	for (uint64_t offset = 6; offset < 11; offset++)
 		assert_int_equal(rule_at(&rows, offset), PYBPF_NATIVE_NONE);
 	free(rows.rows);
+}
+
+/* What follows has a frame of its own, and another way leads behind it, too. */
+static void test_a_call_before_another_frame(void **state)
+{
+	ROWS_OF(0x48, 0x83, 0xec, 0x18, /*  0 sub $24, %rsp */
+		0x85, 0xff,             /*  4 test %edi, %edi */
+		0x74, 0x05,             /*  6 je 13 */
+		0xff, 0xd0,             /*  8 call *%rax */
+		0x53,                   /* 10 push %rbx */
+		0xff, 0xd0,             /* 11 call *%rax */
+		0x48, 0x83, 0xc4, 0x18, /* 13 add $24, %rsp */
+		0xc3);                  /* 17 ret */
+	check_sp(&rows, 8, 4, 0);
+	for (uint64_t offset = 10; offset < 13; offset++)
+		assert_int_equal(rule_at(&rows, offset), PYBPF_NATIVE_NONE);
+	check_sp(&rows, 13, 4, 0);
+	free(rows.rows);
+}
+
+static void test_calls_before_what_another_way_leads_to(void **state)
+{
+	ROWS_OF(0x48, 0x83, 0xec, 0x18, /*  0 sub $24, %rsp */
+		0x85, 0xff,             /*  4 test %edi, %edi */
+		0x74, 0x05,             /*  6 je 13 */
+		0xff, 0xd0,             /*  8 call *%rax */
+		0x90,                   /* 10 nop */
+		0xff, 0xd0,             /* 11 call *%rax */
+		0x48, 0x83, 0xc4, 0x18, /* 13 add $24, %rsp */
+		0xc3);                  /* 17 ret */
+	for (uint64_t offset = 4; offset < 17; offset++)
+		check_sp(&rows, offset, 4, 0);
+	free(rows.rows);
+}
+
+/*
+ * On one of two ways the frame pointer leads into the frame, on the other one it is a number: whichever is followed
+ * first, what both lead to has the stack pointer's rule.
+ */
+static void test_a_frame_pointer_that_is_any_register(void **state)
+{
+	static const uint8_t lea[] = {0x48, 0x8d, 0x6c, 0x24, 0x08}; /* lea 8(%rsp), %rbp */
+	uint8_t code[] = {0x55,                                      /*  0 push %rbp */
+			  0x48, 0x83, 0xec, 0x10,                    /*  1 sub $16, %rsp */
+			  0x85, 0xff,                                /*  5 test %edi, %edi */
+			  0x74, 0x09,                                /*  7 je 18 */
+			  0x31, 0xed, 0x90, 0x90, 0x90,              /*  9 xor %ebp, %ebp; nop */
+			  0x90, 0x90,                                /* 14 nop */
+			  0xeb, 0x05,                                /* 16 jmp 23 */
+			  0x31, 0xed, 0x90, 0x90, 0x90,              /* 18 xor %ebp, %ebp; nop */
+			  0x31, 0xc0,                                /* 23 xor %eax, %eax */
+			  0xff, 0xd0,                                /* 25 call *%rax */
+			  0x48, 0x83, 0xc4, 0x10,                    /* 27 add $16, %rsp */
+			  0x5d,                                      /* 31 pop %rbp */
+			  0xc3};                                     /* 32 ret */
+	struct flow_rows rows;
+
+	(void)state;
+	for (size_t way = 9; way <= 18; way += 9) {
+		uint8_t one[sizeof(code)];
+
+		memcpy(one, code, sizeof(code));
+		memcpy(one + way, lea, sizeof(lea));
+		make_rows(one, sizeof(one), &rows);
+		assert_int_equal(PYBPF_RULE_KIND(rule_at(&rows, way + 5)),
+				 way == 9 ? PYBPF_NATIVE_BP : PYBPF_NATIVE_SP);
+		for (uint64_t offset = 23; offset < 31; offset++)
+			check_sp(&rows, offset, 4, 2);
+		check_sp(&rows, 31, 2, 2);
+		check_sp(&rows, 32, 1, 0);
+		free(rows.rows);
+	}
 }
 
 static void test_paths_that_contradict_each_other(void **state)
@@ -431,6 +427,9 @@ int main(void)
 		cmocka_unit_test(test_a_frame_pointer),
 		cmocka_unit_test(test_another_stack),
 		cmocka_unit_test(test_a_call_that_does_not_return),
+		cmocka_unit_test(test_a_call_before_another_frame),
+		cmocka_unit_test(test_calls_before_what_another_way_leads_to),
+		cmocka_unit_test(test_a_frame_pointer_that_is_any_register),
 		cmocka_unit_test(test_paths_that_contradict_each_other),
 		cmocka_unit_test(test_a_wrong_return),
 		cmocka_unit_test(test_the_begin_of_a_program),
