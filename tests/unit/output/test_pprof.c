@@ -211,6 +211,22 @@ static void test_waits(void **unused)
 	profile_free(p);
 }
 
+/* Epochs are merged, and only profiles of the same types are: one without any wait has them, too. */
+static void test_types_do_not_depend_on_samples(void **unused)
+{
+	struct profile *p = new_profile();
+	Pprof__Profile *got;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &(struct profile_measure){"gil", "microseconds", 0}), 0);
+	got = read_back(p);
+	assert_int_equal(got->n_sample_type, 3);
+	assert_string_equal(text(got, got->sample_type[1]->type), "waits");
+	assert_string_equal(text(got, got->sample_type[2]->type), "gil");
+	pprof__profile__free_unpacked(got, NULL);
+	profile_free(p);
+}
+
 static void test_empty(void **unused)
 {
 	struct profile *p = new_profile();
@@ -462,10 +478,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mappings),       cmocka_unit_test(test_stacks_and_labels),
 		cmocka_unit_test(test_other_measures), cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_waits),          cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_many_samples),   cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_columns),        cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_waits),          cmocka_unit_test(test_types_do_not_depend_on_samples),
+		cmocka_unit_test(test_hostile_names),  cmocka_unit_test(test_many_samples),
+		cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_addresses),      cmocka_unit_test(test_inlined),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

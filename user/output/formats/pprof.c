@@ -543,7 +543,8 @@ int output_pprof(const struct profile *p, const struct output_options *options, 
 		.options = options,
 		.of_string = calloc(profile_string_count(p), sizeof(*w.of_string)),
 		.measure = profile_get_measure(p),
-		.counted = profile_has_counts(p),
+		/* Also without any wait: profiles of different types are not merged. */
+		.counted = profile_has_counts(p) || !strcmp(profile_get_measure(p).unit, PROFILE_UNIT_TIME),
 		.states = profile_has_states(p),
 	};
 	FILE *gzip = gzip_open(out);
