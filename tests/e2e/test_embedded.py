@@ -155,7 +155,7 @@ def test_own_program(tmp_path):
     environment = build_embedding(python, source, program)
     with harness.started([str(program)], env=environment) as process:
         time.sleep(0.5)
-        run = record(process.pid)
+        run = harness.record_busy(process.pid)
     harness.check_account(run)
     leaves = sum(n for stack, n in run.stacks() if [f.name for f in stack] == ["<module>", "burn"])
     assert leaves >= 0.9 * total(run.stacks())

@@ -13,7 +13,7 @@ import time
 
 # Lines of a function that is so long that the kernel copies only a part of its line table.
 LINES = 4000
-LONG = "def long_burn():\n" + "    x = [1, 2]; x = x[0]\n" * LINES
+LONG = compile("def long_burn():\n" + "    x = [1, 2]; x = x[0]\n" * LINES, "long.py", "exec")
 
 first_runs = [True]
 
@@ -32,7 +32,7 @@ def work():
     while first_runs:
         time.sleep(0.01)
     scope = {}
-    exec(compile(LONG, "long.py", "exec"), scope)
+    exec(LONG, scope)
     end = time.time() + 60
     while time.time() < end:
         short_burn()

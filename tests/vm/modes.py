@@ -279,7 +279,7 @@ def check_wall_async(outcome):
     start_us = (outcome.said["process_cpu_s"] - outcome.said["cpu_s"]) * 1e6
     wall_us = outcome.said["wall_s"] * 1e6
     near("us in the task", value(outcome.stacks, "[task: mill]", "spins"), wall_us, 0.4, 1.05 + start_us / wall_us)
-    check_blocks(outcome, 0.5)
+    check_blocks(outcome, 0.2)
 
 
 def check_everything(outcome):

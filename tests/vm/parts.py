@@ -18,7 +18,7 @@ CALLS = 300  # of what is counted
 NAPS = 12
 NAP_S = 0.1
 ROUNDS = 10
-FOUND_S = 2  # within which pybpf has found asyncio in a process
+FOUND_S = 4  # within which pybpf has found asyncio in a process
 GARBAGE = 60000  # objects that a collection goes through
 BLOCK_S = 0.1  # for which a callback blocks its loop
 
