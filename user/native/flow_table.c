@@ -101,7 +101,7 @@ static bool is_same_memory(const struct x86_instruction *a, const struct x86_ins
 /* What an instruction compares with a number, or masks. */
 struct with_number {
 	bool is_memory;
-	unsigned number; /* of the register, if it is none */
+	unsigned number; /* of the register, if it is not memory */
 	uint64_t with;
 };
 

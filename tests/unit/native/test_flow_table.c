@@ -179,7 +179,7 @@ static void test_nothing_is_guessed(void **state)
 	}
 }
 
-/* A table that leads out of the code, or is not in the file, is none. */
+/* A table that leads out of the code, or is not in the file, is not followed. */
 static void test_tables_that_are_none(void **state)
 {
 	static uint8_t code[SIZE];
