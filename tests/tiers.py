@@ -104,6 +104,7 @@ THOROUGH = {
     "test_native_agrees::test_stopped_at_any_instruction": ["*3.6*", "*3.12*", "*musl", "*3.15"],
     "test_native_agrees::test_threads_that_have_slept_since_before_the_run": ["*2.7*", "*3.10*", "*3.14", "*3.15*", "built*t"],
     "test_native_bindings": None,
+    "test_native_libraries": None,
     "test_native_calls::test_calls_are_possible": ["*3.12*-greenlets", "*3.15*-objects"],
     "test_native_greenlets::test_stacks_are_whole": ["*3.12*"],
     "test_native_made::test_cpythons_own_jit": ["*3.15*"],

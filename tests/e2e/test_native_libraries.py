@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--native with what people import: of the stacks of large libraries nearly all are whole, once their tables are there."""
+
+import subprocess
+
+import pytest
+
+import harness
+import peers
+
+pytestmark = pytest.mark.usefixtures("profiler")
+
+RATE = 199
+SECONDS = 20
+PACKAGES = (
+    "numpy==2.4.6",
+    "scipy==1.17.1",
+    "lxml==6.1.3",
+    "cryptography==50.0.2",
+    "polars==2.1.0",
+    "opencv-python-headless==5.0.0.93",
+)
+# What each does over and over, after what it imports; and the share of samples with a mark for anything but the begin.
+LIBRARIES = {
+    "numpy": (
+        "import numpy as np\na = np.random.rand(200, 200)",
+        "np.linalg.solve(a, a.T), np.sort(a, axis=1), np.fft.fft2(a), np.unique(a.round(1)), np.exp(a), a @ a",
+        0.01,
+    ),
+    "scipy": (
+        "import numpy as np\nfrom scipy import integrate, optimize, signal, sparse, spatial\nfrom scipy.sparse import linalg\n"
+        "x = np.random.rand(2000, 3)\nm = sparse.random(300, 300, 0.02, format='csc') + sparse.eye(300, format='csc') * 3",
+        "optimize.minimize(optimize.rosen, [1.3, .7, .8], method='BFGS'), integrate.quad(lambda x: np.cos(x) * x, 0, 30), "
+        "linalg.spsolve(m, np.ones(300)), spatial.cKDTree(x).query(x[:300], 5), spatial.ConvexHull(x), signal.lfilter([1, 2], [1, .5], x[:, 0])",
+        0.01,
+    ),
+    "lxml": (
+        "from lxml import etree\ntext = '<r>' + ''.join('<a i=\"%d\"><b>t</b></a>' % i for i in range(500)) + '</r>'\n"
+        "etree.FunctionNamespace('urn:x')['f'] = lambda context, nodes: len(nodes)",
+        "tree = etree.fromstring(text); tree.xpath('//a[@i>100]/b/text()'); tree.xpath('x:f(//b)', namespaces={'x': 'urn:x'}); "
+        "etree.tostring(tree, method='c14n'); [one.tag for one in tree.iter()]",
+        0.01,
+    ),
+    "cryptography": (
+        "import os\nfrom cryptography.hazmat.primitives import hashes\nfrom cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa\n"
+        "from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305\n"
+        "key = rsa.generate_private_key(65537, 2048)\ncurve = ec.generate_private_key(ec.SECP256R1())\ndata = os.urandom(20000)",
+        "key.sign(data, padding.PKCS1v15(), hashes.SHA256()); curve.sign(data, ec.ECDSA(hashes.SHA256())); "
+        "ed25519.Ed25519PrivateKey.generate().sign(data); AESGCM(bytes(32)).encrypt(bytes(12), data, None); "
+        "ChaCha20Poly1305(bytes(32)).encrypt(bytes(12), data, None)",
+        0.01,
+    ),
+    "polars": (
+        "import random\nimport polars as pl\n"
+        "table = pl.DataFrame({'k': [random.randrange(100) for _ in range(50000)], 'v': [random.random() for _ in range(50000)]})",
+        "table.group_by('k').agg(pl.col('v').mean()), table.join(table.head(300), on='k'), table.sort(['k', 'v']), "
+        "table.head(2000).select(pl.col('v').map_elements(lambda x: x * 2, return_dtype=pl.Float64))",
+        0.02,
+    ),
+    # Much of it has no call frame information, and its instructions are followed meanwhile: 1.5 s of CPU, beside others.
+    "cv2": (
+        "import cv2, numpy as np\na = (np.random.rand(300, 300, 3) * 255).astype('uint8')\ng = cv2.cvtColor(a, cv2.COLOR_BGR2GRAY)",
+        "cv2.GaussianBlur(a, (7, 7), 0); cv2.Canny(g, 50, 100); cv2.imdecode(cv2.imencode('.jpg', a)[1], 1); cv2.medianBlur(a, 5); "
+        "cv2.ORB_create().detectAndCompute(g, None); cv2.dft(np.float32(g))",
+        0.15,
+    ),
+}
+PROGRAM = """
+import time
+%s
+def work():
+    %s
+work()
+print("{}", flush=True)
+end = time.time() + 300
+while time.time() < end: work()
+"""
+# Until the process's mappings and the tables of its files are known.
+BEGINNING = ("no_mappings", "no_mapping", "no_table")
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_stacks_are_whole(name):
+    try:
+        programs = peers.virtual_environment("libraries", PACKAGES)
+    except peers.Missing as why:
+        pytest.skip(str(why))
+    begin, work, share = LIBRARIES[name]
+    alone = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    with harness.started(
+        [programs / "python", "-c", PROGRAM % (begin, work)], stdout=subprocess.PIPE, bufsize=0, env=alone
+    ) as process:
+        harness.read_ready_line(process)
+        run = harness.record_busy(process.pid, "--native", fewest=1000, seconds=SECONDS, rate=RATE)
+    ends = run.stats["native"]
+    samples = run.stats["samples"]["taken"]
+    began = sum(ends[cause] for cause in BEGINNING)
+    assert ends["not_joined"] == 0, ends
+    assert samples - ends["whole"] - began <= share * samples, (samples, ends)
+    assert began <= 0.1 * samples, (samples, ends)
