@@ -8,7 +8,7 @@
 #define ROWS_MAX 100000
 
 struct rows {
-	const struct eh_frame *section;
+	struct eh_frame *section;
 	size_t count;
 };
 
@@ -32,7 +32,7 @@ static int visit(void *arg, const struct eh_frame_function *function)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct eh_frame section = {data, size, ADDRESS};
+	struct eh_frame section = {.bytes = data, .size = size, .address = ADDRESS};
 	struct rows rows = {.section = &section};
 
 	eh_frame_functions(&section, visit, &rows);

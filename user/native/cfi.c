@@ -406,7 +406,7 @@ static int run(struct machine *m, struct dwarf_cursor c)
 	int err = 0;
 
 	while (!err && c.at < c.end) {
-		uint8_t opcode = (uint8_t)dwarf_read_unsigned(&c, 1), low = opcode & 0x3f;
+		uint8_t opcode = *c.at++, low = opcode & 0x3f;
 
 		switch (opcode >> 6) {
 		case 1: /* advance_loc */

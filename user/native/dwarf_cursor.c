@@ -16,7 +16,13 @@ uint64_t dwarf_read_unsigned(struct dwarf_cursor *c, size_t bytes)
 
 	if ((size_t)(c->end - c->at) < bytes)
 		return fail(c);
-	memcpy(&value, c->at, bytes);
+	/* Of a size that the compiler knows it is one instruction. */
+	if (bytes == 1)
+		value = *c->at;
+	else if (bytes == 4)
+		memcpy(&value, c->at, 4);
+	else
+		memcpy(&value, c->at, bytes);
 	c->at += bytes;
 	return value;
 }

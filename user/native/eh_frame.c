@@ -100,12 +100,23 @@ static int read_common(const struct eh_frame *section, uint64_t offset, struct c
 	return (version == 1 || version == 3) && is_known && !entry.body.failed ? 0 : -EBADMSG;
 }
 
-/* Reads an FDE up to its program, which is then left in entry->body. */
-static int read_function(const struct eh_frame *section, struct entry *entry, struct cfi_common *common,
-			 struct eh_frame_function *out)
+static int find_common(struct eh_frame *section, uint64_t offset)
 {
+	int err;
+
+	if (section->common_at == offset + 1)
+		return 0;
+	err = read_common(section, offset, &section->common);
+	section->common_at = err ? 0 : offset + 1;
+	return err;
+}
+
+/* Reads an FDE up to its program, which is then left in entry->body. */
+static int read_function(struct eh_frame *section, struct entry *entry, struct eh_frame_function *out)
+{
+	const struct cfi_common *common = &section->common;
 	struct dwarf_cursor *c = &entry->body;
-	int err = entry->id > entry->offset ? -EBADMSG : read_common(section, entry->offset - entry->id, common);
+	int err = entry->id > entry->offset ? -EBADMSG : find_common(section, entry->offset - entry->id);
 
 	if (err)
 		return err;
@@ -116,11 +127,10 @@ static int read_function(const struct eh_frame *section, struct entry *entry, st
 	return c->failed ? -EBADMSG : 0;
 }
 
-int eh_frame_functions(const struct eh_frame *section,
-		       int (*visit)(void *arg, const struct eh_frame_function *function), void *arg)
+int eh_frame_functions(struct eh_frame *section, int (*visit)(void *arg, const struct eh_frame_function *function),
+		       void *arg)
 {
 	struct eh_frame_function function;
-	struct cfi_common common;
 	int64_t size = 4;
 	int err = 0;
 
@@ -132,21 +142,20 @@ int eh_frame_functions(const struct eh_frame *section,
 			return (int)size;
 		function.offset = at;
 		/* A function whose entry cannot be read leaves a gap in the table. */
-		if (entry.id && !read_function(section, &entry, &common, &function) && function.start < function.end)
+		if (entry.id && !read_function(section, &entry, &function) && function.start < function.end)
 			err = visit(arg, &function);
 	}
 	return err;
 }
 
-int eh_frame_rows(const struct eh_frame *section, const struct eh_frame_function *function, cfi_take_row *take,
-		  void *arg)
+int eh_frame_rows(struct eh_frame *section, const struct eh_frame_function *function, cfi_take_row *take, void *arg)
 {
 	struct eh_frame_function again;
-	struct cfi_common common;
 	struct entry entry;
 
 	if (function->offset >= section->size || read_entry(section, function->offset, &entry) <= 0 || !entry.id ||
-	    read_function(section, &entry, &common, &again))
+	    read_function(section, &entry, &again))
 		return -EBADMSG;
-	return cfi_make_rows(&common, entry.body, address_of(section, &entry.body), again.start, again.end, take, arg);
+	return cfi_make_rows(&section->common, entry.body, address_of(section, &entry.body), again.start, again.end,
+			     take, arg);
 }

@@ -47,6 +47,16 @@ static int compare_starts(const void *a, const void *b)
 	return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
+/* As linkers mostly leave them. */
+static bool are_in_order(const struct making *m)
+{
+	for (size_t i = 1; i < m->count; i++) {
+		if (compare_starts(&m->functions[i - 1], &m->functions[i]) > 0)
+			return false;
+	}
+	return true;
+}
+
 static int push_row(struct native_table *t, uint64_t pc, uint32_t rule)
 {
 	if (array_reserve(&t->rows, &t->room, t->count + 1, sizeof(*t->rows)))
@@ -142,7 +152,7 @@ static int make_rows(struct making *m)
 	/* The rest of a section that is damaged is missing. */
 	if (err == -EBADMSG)
 		err = 0;
-	if (m->count)
+	if (!are_in_order(m))
 		qsort(m->functions, m->count, sizeof(*m->functions), compare_starts);
 	/* A file that names its cold part has more than one range already. */
 	if (!err && m->loops.count == 1)
@@ -192,7 +202,7 @@ int native_table_make(struct elf_file *elf, bool flow, struct native_table *out)
 	if (!bytes)
 		return -ENOMEM;
 	n = elf_file_read(elf, section.addr, bytes, section.size);
-	m.section = (struct eh_frame){bytes, n < 0 ? 0 : (uint64_t)n, section.addr};
+	m.section = (struct eh_frame){.bytes = bytes, .size = n < 0 ? 0 : (uint64_t)n, .address = section.addr};
 	err = native_find_loops(elf, &m.loops);
 	out->has_loops = m.loops.count > 0;
 	err = err ? err : make_rows(&m);

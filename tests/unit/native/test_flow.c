@@ -113,7 +113,7 @@ static void check_file(const char *path, size_t *same, size_t *different)
 	assert_int_equal(elf_file_section(elf, ".eh_frame", &section), 0);
 	bytes = malloc(section.size);
 	assert_int_equal(elf_file_read(elf, section.addr, bytes, section.size), section.size);
-	told.section = (struct eh_frame){bytes, section.size, section.addr};
+	told.section = (struct eh_frame){.bytes = bytes, .size = section.size, .address = section.addr};
 	eh_frame_functions(&told.section, take_function, &told);
 	qsort(told.rows, told.count, sizeof(*told.rows), compare_told);
 	assert_int_equal(flow_make_rows(elf, NULL, 0, &ours), 0);

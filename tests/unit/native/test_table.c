@@ -294,7 +294,7 @@ static int take(void *arg, uint64_t pc, uint32_t rule)
 }
 
 struct visit {
-	const struct eh_frame *section;
+	struct eh_frame *section;
 	struct taken taken;
 	int err;
 };
@@ -309,7 +309,7 @@ static int visit(void *arg, const struct eh_frame_function *function)
 
 static void check_prologue(const uint8_t *bytes)
 {
-	const struct eh_frame of = {bytes, sizeof(section), 0};
+	struct eh_frame of = {.bytes = bytes, .size = sizeof(section)};
 	struct visit v = {.section = &of};
 
 	assert_int_equal(eh_frame_functions(&of, visit, &v), 0);
@@ -355,7 +355,7 @@ static void test_damage(void **state)
 	(void)state;
 	for (size_t size = 0; size < sizeof(section); size++) {
 		uint8_t *cut = malloc(size + 1);
-		const struct eh_frame of = {cut, size, 0};
+		struct eh_frame of = {.bytes = cut, .size = size};
 		struct visit v = {.section = &of};
 
 		memcpy(cut, section, size);
@@ -365,7 +365,7 @@ static void test_damage(void **state)
 	for (size_t at = 0; at < sizeof(section); at++) {
 		for (int bit = 0; bit < 8; bit++) {
 			uint8_t *changed = malloc(sizeof(section));
-			const struct eh_frame of = {changed, sizeof(section), 0};
+			struct eh_frame of = {.bytes = changed, .size = sizeof(section)};
 			struct visit v = {.section = &of};
 
 			memcpy(changed, section, sizeof(section));
