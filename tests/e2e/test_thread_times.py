@@ -35,13 +35,15 @@ some_pythons = pytest.mark.parametrize("python", differing(), ids=lambda item: i
 WAITS = """
 import json, os, sys, time
 clock = getattr(time, "perf_counter", time.time)
-waits = {"brief": [0, 0.0], "extended": [0, 0.0]}
+waits = {"brief": [0, 0.0], "extended": [0, 0.0], "late": 0.0}
 def brief(count):
     for _ in range(count):
         begin = clock()
         time.sleep(0.002)
-        waits["brief"][1] += clock() - begin
+        waited = clock() - begin
+        waits["brief"][1] += waited
         waits["brief"][0] += 1
+        if waited >= 0.03: waits["late"] += waited
 def extended():
     begin = clock()
     time.sleep(0.06)
@@ -77,7 +79,7 @@ def test_short_waits_are_left_out_and_counted(python):
     run, stacks = run_of("--mode=wall", "--min-block", "30ms", "--", *python.argv, "-S", "-c", WAITS)
     says = json.loads(run.out)
     # On a busy machine a brief sleep may be a long one, or be over before it began.
-    assert asleep_in(stacks, "brief") < 0.1 * says["brief"][1], stacks
+    assert asleep_in(stacks, "brief") <= says["late"], stacks
     assert abs(asleep_in(stacks, "extended") - says["extended"][1]) < 0.1 * says["extended"][1]
     # The start and the end of a program have short waits of their own, such as for a disk.
     short = run.stats["waits"]

@@ -225,9 +225,9 @@ def test_a_long_interval_loses_nothing():
 def test_change_is_told_only_beyond_chance():
     """A program that begins to spin grows. What chance is, tests/unit/top has."""
     with harness.target(harness.default_python(), "shares.py") as target:
-        with watching(target.pid, "-i", 0.5) as (_, read):
+        with watching(target.pid, "-i", 0.5, "-F", 999) as (_, read):
             def grows():
-                """At once, or never: where others have the CPUs it may have too little of them at first."""
+                """At once, or never: where others have the CPUs it may have too little of them at first. 11 samples are beyond chance."""
                 os.kill(target.pid, signal.SIGSTOP)
                 harness.wait_for(lambda: not read()["functions"])
                 assert not read()["functions"]

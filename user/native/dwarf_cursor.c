@@ -16,7 +16,7 @@ uint64_t dwarf_read_unsigned(struct dwarf_cursor *c, size_t bytes)
 
 	if ((size_t)(c->end - c->at) < bytes)
 		return fail(c);
-	/* Of a size that the compiler knows it is one instruction. */
+	/* A copy of a constant size is one instruction. */
 	if (bytes == 1)
 		value = *c->at;
 	else if (bytes == 4)
