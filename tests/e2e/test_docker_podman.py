@@ -125,7 +125,7 @@ def test_name_and_restart(runtime):
     with running(runtime, name) as pid:
         assert name in row_of(pybpf("ps").out, pid)
         run = pybpf("--container", name[:-1] + "?", "-d", 1, "-F", RATE)
-        assert list(by_process(run)) == [pid], run.err
+        assert list(by_process(run, container=True)) == [pid], run.err
         with sampling("--container", name, "--by=container") as run:
             time.sleep(1)
             again = call(runtime, "restart", "-t", 0, name)
@@ -168,10 +168,15 @@ def test_podman_with_another_root():
         shutil.rmtree(place)
 
 
-def recipe():
+def recipe(runtime):
     text = (Path(__file__).parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
     lines = re.search(r"^    docker run (.*?)\s+pybpf:\S+ --all", text, re.M | re.S).group(1)
-    return [word for word in lines.split() if word != "\\"]
+    words = [word for word in lines.split() if word != "\\"]
+    version = call(runtime, "version", "--format={{.Server.Version}}" if runtime == "docker" else "--format={{.Client.Version}}").stdout
+    old = re.search(r"Docker before (\d+)\.0 .*?`(--cap-add=\w+)` in the place of `(--cap-add=\w+)` and\s+`(--cap-add=\w+)`", text, re.S)
+    if runtime == "docker" and int(version.split(".")[0]) < int(old.group(1)):
+        words = [word for word in words if word not in old.group(3, 4)] + [old.group(2)]
+    return words
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -180,7 +185,7 @@ def test_recipe(runtime):
     words, made = need(runtime)
     name = "pybpf-test-" + secrets.token_hex(4)
     with running(runtime, name) as pid:
-        inside = [*words, *recipe(), "-v", harness.PYBPF + ":/pybpf:ro", made, "/pybpf"]
+        inside = [*words, *recipe(runtime), "-v", harness.PYBPF + ":/pybpf:ro", made, "/pybpf"]
         listed = call(runtime, *inside, "ps")
         assert row_of(listed.stdout, pid), listed.stderr
         assert name in row_of(listed.stdout, pid), listed.stdout
