@@ -38,6 +38,17 @@ static __always_inline enum pybpf_native_end native_step_signal(NATIVE_MEMORY *m
 	return PYBPF_NATIVE_NOT_ASKED;
 }
 
+/* What vfork() has of its own on the stack would be its child's, too: it has nothing there. */
+static __always_inline enum pybpf_native_end native_step_return(struct native_registers *r, __u32 rule)
+{
+	if (!r->is_innermost || PYBPF_RULE_REGISTER(rule) == PYBPF_RULE_NO_REGISTER)
+		return PYBPF_NATIVE_END_REGISTER;
+	r->pc = r->all[PYBPF_RULE_REGISTER(rule)];
+	r->sp += (__u64)PYBPF_RULE_REGISTER_OFFSET(rule) * NATIVE_WORD;
+	r->is_innermost = 0;
+	return r->pc ? PYBPF_NATIVE_NOT_ASKED : PYBPF_NATIVE_END_WHOLE;
+}
+
 /*
  * Makes of a frame's registers those of its caller. pc: that of the frame in its file. Returns NOT_ASKED, or how the
  * search ends.
@@ -94,6 +105,8 @@ static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, 
 			return PYBPF_NATIVE_END_FAULT;
 		cfa += NATIVE_WORD;
 		break;
+	case PYBPF_NATIVE_RETURN:
+		return native_step_return(r, rule);
 	default:
 		return PYBPF_NATIVE_END_NO_ROW;
 	}

@@ -79,6 +79,7 @@ enum pybpf_native_kind {
 	PYBPF_NATIVE_REGISTER,   /* CFA = another register + offset; it is known of the innermost function only */
 	PYBPF_NATIVE_SP_DEREF,   /* CFA = *(stack pointer + offset) + 8: what OpenSSL's assembly keeps there */
 	PYBPF_NATIVE_SP_INDEXED, /* CFA = *(stack pointer + 8 * another register + offset) + 8; as of REGISTER */
+	PYBPF_NATIVE_RETURN,     /* CFA = stack pointer + offset; the return address is in a register: as of REGISTER */
 };
 #define PYBPF_RULE_KIND(rule) ((rule)&15u)
 /* The instructions are those of the function that evaluates Python's frames. */
@@ -100,7 +101,8 @@ enum pybpf_native_bp {
 #define PYBPF_RULE_OFFSET(rule)    ((__s32)((rule) << 12) >> 20)
 #define PYBPF_RULE_BP_OFFSET(rule) ((__s32)(rule) >> 20)
 #define PYBPF_RULE_OFFSET_MAX      2047
-/* The place of the register of REGISTER and SP_INDEXED in struct pt_regs, and its offset: 8 bits without sign. */
+/* The place of the register of REGISTER, SP_INDEXED and RETURN in struct pt_regs, and its offset: 8 bits without sign.
+ */
 #define PYBPF_RULE_REGISTER_SHIFT        8
 #define PYBPF_RULE_REGISTER_OFFSET_SHIFT 12
 #define PYBPF_RULE_REGISTER(rule)        ((rule) >> PYBPF_RULE_REGISTER_SHIFT & 15u)

@@ -244,6 +244,28 @@ while time.time() < end:
 """
 
 
+SPAWNS = """
+import subprocess, sys
+sys.stdout.write("{}\\n")
+sys.stdout.flush()
+def spawns(): subprocess.call(["/bin/true"])
+while True: spawns()
+"""
+
+
+def test_vfork():
+    """Its return address is in a register, as its stack is its child's, too. subprocess calls it from 3.10 on."""
+    python = harness.default_python()
+    with harness.started([*python.argv, "-S", "-c", SPAWNS], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        run = harness.record_busy(process.pid, "--native", fewest=60, seconds=2, rate=RATE)
+    made = collections.Counter()
+    for stack, count in run.stacks():
+        if "vfork" in stack[-1].name:
+            made[INCOMPLETE in [frame.text for frame in stack]] += count
+    assert made[False] > 5 and made[True] <= 0.2 * made.total(), made
+
+
 def test_a_library_in_the_place_of_another_one(tmp_path):
     """As large, and with other functions at the same addresses, some of them longer: none has the other one's name."""
     python, source = harness.default_python(), harness.TOP / "tests" / "targets" / "native_calls.c"

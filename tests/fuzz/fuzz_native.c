@@ -17,7 +17,7 @@ static int take(void *arg, uint64_t pc, uint32_t rule)
 	struct rows *rows = arg;
 
 	(void)pc;
-	FUZZ_CHECK(PYBPF_RULE_KIND(rule) <= PYBPF_NATIVE_SP_INDEXED);
+	FUZZ_CHECK(PYBPF_RULE_KIND(rule) <= PYBPF_NATIVE_RETURN);
 	FUZZ_CHECK(PYBPF_RULE_BP(rule) <= PYBPF_NATIVE_BP_LOST || PYBPF_RULE_KIND(rule) == PYBPF_NATIVE_SP_WIDE);
 	return ++rows->count < ROWS_MAX ? 0 : -1;
 }

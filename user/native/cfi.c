@@ -18,13 +18,14 @@ enum place {
 	PLACE_SAME, /* the register has it still */
 	PLACE_SAVED,
 	PLACE_UNDEFINED,
-	PLACE_DEREF, /* *frame pointer */
+	PLACE_DEREF,    /* *frame pointer */
+	PLACE_REGISTER, /* another register */
 	PLACE_OTHER,
 };
 
 struct saved {
 	enum place place;
-	int64_t offset; /* from the CFA */
+	int64_t offset; /* from the CFA; REGISTER: its number */
 };
 
 enum cfa_kind {
@@ -189,16 +190,16 @@ static uint32_t bp_bits(const struct state *s)
 	return s->bp.place == PLACE_SAME ? 0 : PYBPF_NATIVE_BP_LOST << PYBPF_RULE_BP_SHIFT;
 }
 
-/* By a register that is not kept from one function to its caller; kind: REGISTER or SP_INDEXED. */
-static uint32_t other_register_rule(const struct state *s, uint32_t kind)
+/* By a register that is not kept from one function to its caller; kind: REGISTER, SP_INDEXED or RETURN. */
+static uint32_t other_register_rule(const struct state *s, uint32_t kind, uint64_t number)
 {
 	/* By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 (arch/x86/include/asm/ptrace.h). */
 	static const uint8_t places[] = {10, 12, 11, 5, 13, 14, 4, 15, 9, 8, 7, 6, 3, 2, 1, 0};
 	uint32_t place = PYBPF_RULE_NO_REGISTER;
 
-	if (s->cfa_register < sizeof(places) && s->cfa_offset >= 0 && s->cfa_offset % WORD == 0 &&
+	if (number < sizeof(places) && s->cfa_offset >= 0 && s->cfa_offset % WORD == 0 &&
 	    s->cfa_offset / WORD <= PYBPF_RULE_REGISTER_OFFSET_MAX && bp_fits(s))
-		place = places[s->cfa_register];
+		place = places[number];
 	if (place == PYBPF_RULE_NO_REGISTER)
 		return kind | place << PYBPF_RULE_REGISTER_SHIFT;
 	return kind | place << PYBPF_RULE_REGISTER_SHIFT |
@@ -210,7 +211,7 @@ static uint32_t register_rule(const struct state *s)
 	uint32_t rule = s->cfa_register == REGISTER_SP ? PYBPF_NATIVE_SP : PYBPF_NATIVE_BP;
 
 	if (s->cfa_register != REGISTER_SP && s->cfa_register != REGISTER_BP)
-		return other_register_rule(s, PYBPF_NATIVE_REGISTER);
+		return other_register_rule(s, PYBPF_NATIVE_REGISTER, s->cfa_register);
 	if (!fits(s->cfa_offset) || !bp_fits(s))
 		return wide_rule(s);
 	return rule | offset_bits(s->cfa_offset / WORD, PYBPF_RULE_OFFSET_SHIFT) | bp_bits(s);
@@ -236,6 +237,9 @@ static uint32_t rule_of(const struct machine *m)
 		return PYBPF_NATIVE_SIGNAL;
 	if (s->return_address.place == PLACE_UNDEFINED)
 		return PYBPF_NATIVE_END;
+	if (s->return_address.place == PLACE_REGISTER && s->cfa == CFA_REGISTER && s->cfa_register == REGISTER_SP &&
+	    s->bp.place == PLACE_SAME)
+		return other_register_rule(s, PYBPF_NATIVE_RETURN, (uint64_t)s->return_address.offset);
 	if (s->return_address.place != PLACE_SAVED || s->return_address.offset != -WORD)
 		return PYBPF_NATIVE_EXPRESSION;
 	switch (s->cfa) {
@@ -253,7 +257,7 @@ static uint32_t rule_of(const struct machine *m)
 			       bp_bits(s);
 		return PYBPF_NATIVE_EXPRESSION;
 	case CFA_SP_INDEXED:
-		return other_register_rule(s, PYBPF_NATIVE_SP_INDEXED);
+		return other_register_rule(s, PYBPF_NATIVE_SP_INDEXED, s->cfa_register);
 	default:
 		return PYBPF_NATIVE_EXPRESSION;
 	}
@@ -345,8 +349,8 @@ static int run_extended(struct machine *m, struct dwarf_cursor *c, uint8_t opcod
 		save(m, dwarf_read_uleb(c), PLACE_SAME, 0);
 		return 0;
 	case 0x09: /* register */
-		save(m, dwarf_read_uleb(c), PLACE_OTHER, 0);
-		dwarf_read_uleb(c);
+		number = dwarf_read_uleb(c);
+		save(m, number, PLACE_REGISTER, (int64_t)dwarf_read_uleb(c));
 		return 0;
 	case 0x0a: /* remember_state */
 		return remember(m);

@@ -144,6 +144,28 @@ static void test_a_pointer_behind_an_array(void **state)
 	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_FAULT);
 }
 
+/* The stack is as the caller left it. */
+static void test_a_return_address_in_a_register(void **state)
+{
+	const uint32_t rule = PYBPF_NATIVE_RETURN | 14u << PYBPF_RULE_REGISTER_SHIFT;
+	const uint32_t pushed = rule | 1u << PYBPF_RULE_REGISTER_OFFSET_SHIFT;
+	struct native_registers r = begin();
+	uint64_t sp = r.sp, bp = r.bp;
+
+	(void)state;
+	r.all[14] = 0x1234;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_REGISTER);
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, rule, 0), 0);
+	check(&r, 0x1234, sp, bp);
+	assert_false(r.is_innermost);
+	r = begin();
+	r.all[14] = 0x1234;
+	r.is_innermost = 1;
+	assert_int_equal(native_step(stack_words, &r, pushed, 0), 0);
+	check(&r, 0x1234, sp + 8, bp);
+}
+
 /* Only those of the innermost function are known. */
 static void test_another_register(void **state)
 {
@@ -211,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_an_aligned_frame),
 		cmocka_unit_test(test_a_pointer_on_the_stack),
 		cmocka_unit_test(test_a_pointer_behind_an_array),
+		cmocka_unit_test(test_a_return_address_in_a_register),
 		cmocka_unit_test(test_another_register),
 		cmocka_unit_test(test_a_signal),
 		cmocka_unit_test(test_ends),

@@ -118,6 +118,20 @@ static void check_register(uint32_t rule, const Dwarf_Op *ops, size_t count, Dwa
 	check_bp(rule, frame);
 }
 
+/* vfork()'s, whose stack is its child's, too. */
+static void check_return(uint32_t rule, const Dwarf_Op *ops, size_t count, Dwarf_Frame *frame, int column)
+{
+	Dwarf_Op mem[3], *place;
+	size_t places;
+
+	assert_true(is_register(ops, count, SP));
+	assert_int_equal(ops[0].number2, PYBPF_RULE_REGISTER_OFFSET(rule) * 8);
+	assert_int_equal(dwarf_frame_register(frame, column, mem, &place, &places), 0);
+	assert_true(places == 1 && place[0].atom == DW_OP_regx);
+	assert_int_equal(PYBPF_RULE_REGISTER(rule), place_of(place[0].number));
+	check_bp(rule, frame);
+}
+
 /* The rule says of the pc what libdw says. */
 static void check_rule(Dwarf_CFI *cfi, uint64_t pc, uint32_t rule, unsigned kinds[16])
 {
@@ -178,6 +192,9 @@ static void check_rule(Dwarf_CFI *cfi, uint64_t pc, uint32_t rule, unsigned kind
 		assert_true(ops[4].atom == DW_OP_plus && ops[5].atom == DW_OP_deref);
 		assert_true(ops[6].atom == DW_OP_plus_uconst && ops[6].number == 8);
 		check_bp(rule, frame);
+		break;
+	case PYBPF_NATIVE_RETURN:
+		check_return(rule, ops, count, frame, column);
 		break;
 	case PYBPF_NATIVE_EXPRESSION:
 		assert_true(count > 1 || return_of(frame, column) == 'x' || bp_of(frame, &offset) != 's');
@@ -264,7 +281,7 @@ static void test_rows_are_those_of_libdw(void **state)
 	if (rows < 1000)
 		skip();
 	assert_true(kinds[PYBPF_NATIVE_SP] > 1000 && kinds[PYBPF_NATIVE_BP] && kinds[PYBPF_NATIVE_END]);
-	assert_true(kinds[PYBPF_NATIVE_SIGNAL] && kinds[PYBPF_NATIVE_PLT]);
+	assert_true(kinds[PYBPF_NATIVE_SIGNAL] && kinds[PYBPF_NATIVE_PLT] && kinds[PYBPF_NATIVE_RETURN]);
 	if (!access(paths[3], R_OK))
 		assert_true(kinds[PYBPF_NATIVE_SP_DEREF] > 10 && kinds[PYBPF_NATIVE_REGISTER] > 100 &&
 			    kinds[PYBPF_NATIVE_SP_INDEXED]);
