@@ -88,7 +88,8 @@ def test_a_sleep_with_the_gil_is_counted_and_measured(python, tmp_path_factory):
     assert ASLEEP_S <= gil["longest_asleep_with_it_s"] and count <= gil["asleep_with_it"], gil
     place = re.search(r"asleep with the GIL held: \d+ times?, .*, longest \S+ \S+ in (\S+) \(", run.err)
     # An import that reads a slow disk is a sleep with the GIL, too, and may be the longest.
-    assert place and (place.group(1) == "asleep") == (gil["longest_asleep_with_it_s"] <= max(asleep)), (run.err, gil, asleep)
+    assert place and place.group(1) not in ("reads", "read_clock"), run.err
+    assert place.group(1) != "asleep" or gil["longest_asleep_with_it_s"] <= max(asleep), (run.err, gil, asleep)
 
 
 @pytest.mark.parametrize("python", one_of_each_version(), ids=ids)
