@@ -25,8 +25,8 @@
 #define PAUSE_MOST_S  2.0
 /* Longest work in one go. */
 #define WORK_S 0.01
-/* Until it is looked again whether an answer has come that took longer than it was waited for. */
-#define ANSWER_S 0.001
+/* Until it is looked again whether an answer has come that took longer than it was waited for, in nanoseconds. */
+#define ANSWER_NS 500000
 /* Longest time for names when the run has ended. */
 #define END_S 1.0
 /* Likewise for lines: information of 80 MiB takes a second of CPU time. */
@@ -413,24 +413,19 @@ static int work_on_job(struct session *s, double now)
 	return err;
 }
 
-enum more {
-	MORE_NONE,
-	MORE_AT_ONCE,
-	MORE_AFTER_ANSWER,
-};
-
-static enum more work_until(struct session *s, double until)
+/* Returns whether there is more to do at once. */
+static bool work_until(struct session *s, double until)
 {
+	const struct timespec pause = {.tv_nsec = ANSWER_NS};
 	struct session_native_state *n = s->native;
 	double begin = clock_s(CLOCK_MONOTONIC), now = begin;
-	enum more more = MORE_AT_ONCE;
+	bool more = true;
 
 	processes_visit_all(s->processes, note_process, n);
-	while (more == MORE_AT_ONCE && now < until) {
-		if (n->job == JOB_NONE && !choose_job(s, now))
-			more = MORE_NONE;
-		else if (work_on_job(s, now) == -EINPROGRESS)
-			more = MORE_AFTER_ANSWER;
+	while (more && now < until) {
+		more = n->job != JOB_NONE || choose_job(s, now);
+		if (more && work_on_job(s, now) == -EINPROGRESS)
+			nanosleep(&pause, NULL);
 		now = clock_s(CLOCK_MONOTONIC);
 	}
 	native_show_changed(s, now);
@@ -440,26 +435,19 @@ static enum more work_until(struct session *s, double until)
 
 static double do_periodic_work(struct session *s, double now)
 {
-	enum more more = work_until(s, now + WORK_S);
+	bool more = work_until(s, now + WORK_S);
 
-	if (s->error)
-		return s->error;
-	return more == MORE_NONE ? native_next_check(s->native) : more == MORE_AT_ONCE ? now : now + ANSWER_S;
+	return s->error ? s->error : more ? now : native_next_check(s->native);
 }
 
 /* Finds names and lines when the run has ended. What is not answered in time is not waited for any more. */
 static void name_and_stop(struct session *s)
 {
-	const struct timespec pause = {.tv_nsec = (long)(ANSWER_S * 1e9)};
 	double until = clock_s(CLOCK_MONOTONIC) + END_S + (s->options.native_lines ? LINES_END_S : 0);
 	struct session_native_state *n = s->native;
-	enum more more = MORE_AT_ONCE;
 
-	while (more != MORE_NONE && clock_s(CLOCK_MONOTONIC) < until) {
-		more = work_until(s, until);
-		if (more == MORE_AFTER_ANSWER)
-			nanosleep(&pause, NULL);
-	}
+	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
+		;
 	if (n->job == JOB_NONE)
 		return;
 	helper_discard((struct helper_subject){n->names_source.pid, n->names_source.life});
