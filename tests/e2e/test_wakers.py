@@ -117,7 +117,9 @@ def test_the_waker_is_the_thread_that_did_it(python):
     for function, (waker, leaf) in PAIRS.items():
         found = waits_in(stacks, function, leaf)
         right = sum(us for behind, us in found.items() if functions(behind) == [waker])
-        assert right > 0, (function, found, [row for row in stacks if any(text.startswith(function + " (") for text in row[0])])
+        # A lock of a free-threaded build yields the CPU 40 times before it sleeps: beside a load it need not sleep at all.
+        yields = not tells_gil and leaf == "[lock]" and sum(waits_in(stacks, function, "[waiting for a CPU]").values()) > 300000
+        assert right > 0 or yields, (function, found)
         # Now and then a waker is not known. A stop of all threads, for garbage for one, is a lock in free-threaded
         # builds; who began it ends it.
         assert right >= 0.9 * sum(found.values()) or (leaf == "[lock]" and not tells_gil), (function, found)
