@@ -42,6 +42,8 @@ class Plan:
     idle_s: int = 10
     starts: int = 300
     copies: int = 30
+    # processes that map the same files
+    alike: Tuple = (1, 50, 500)
     # pictures of threads
     stands: Tuple = (1, 50, 500)
     quiet_s: float = 1.0
@@ -61,6 +63,7 @@ SHORT = Plan(
     idle_s=2,
     starts=30,
     copies=5,
+    alike=(1, 10),
     stands=(1, 50),
     quiet_s=0.3,
 )
