@@ -31,6 +31,7 @@ end = time.time() + 600
 while time.time() < end: time.sleep(0.1)
 """
 SECONDS = 3
+SECONDS_EACH = 0.02  # for each process, whose mappings are read
 RATE = 19
 MS = Target(100, "<= 100 ms")
 MIB = Target(20, "<= 20 MiB")
@@ -53,7 +54,7 @@ def record(pids):
     with tempfile.TemporaryDirectory() as folder:
         stats, out = os.path.join(folder, "stats"), os.path.join(folder, "out.folded")
         words = [word for pid in pids for word in ("-p", str(pid))]
-        run = harness.pybpf("record", *words, "--native", "-d", SECONDS, "-r", RATE, "--json-stats", stats, "-o", out)
+        run = harness.pybpf("record", *words, "--native", "-d", SECONDS + SECONDS_EACH * len(pids), "-r", RATE, "--json-stats", stats, "-o", out)
         assert run.code == 0, run.err
         with open(stats, encoding="utf-8") as file:
             return json.load(file)
