@@ -102,7 +102,7 @@ def test_a_peer_that_cannot_be_installed_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(peers, "run", lambda argv: subprocess.CompletedProcess(argv, 1, "there is no network\n"))
     bench = plan.Bench(plan.SHORT, [])
     interpreter = pythons.Interpreter("python", (3, 9), ("python",), "static")
-    usable = [sampler.name for sampler in target_speed.usable(bench, interpreter)]
+    usable = [sampler.name for sampler in target_speed.usable(bench, interpreter, samplers.ALL)]
     assert "pybpf" in usable and "py-spy" not in usable and "austin" not in usable
     missing = dict(bench.missing)
     for name in ("py-spy", "py-spy --nonblocking", "austin"):
@@ -115,7 +115,7 @@ def test_a_peer_that_does_not_know_a_python_is_named(monkeypatch):
         monkeypatch.setattr(peers, name, lambda: [])
     bench = plan.Bench(plan.SHORT, [])
     interpreter = pythons.Interpreter("newer", (3, 99), ("python",), "static")
-    target_speed.usable(bench, interpreter)
+    target_speed.usable(bench, interpreter, samplers.ALL)
     assert dict(bench.missing)["py-spy on newer"] == "it knows Python 2.7 to 3.15"
     bench.attempt("what fails", lambda: 1 / 0)
     assert bench.failed == [("what fails", "division by zero")]
@@ -138,7 +138,7 @@ def test_a_setting_is_raised_only_where_needed_and_comes_back(tmp_path):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--only", "nonsense"], "--only: nonsense: there are kernel, speed, own, "),
+        (["--only", "nonsense"], "--only: nonsense: there are kernel, speed, native, tables, own, "),
         (["--rounds", "0"], "--rounds: 0: it takes a whole number from 1 to 1000"),
         (["--rounds", "-5"], "--rounds"),
         (["--python", "python9*"], "--python python9*: there is no such Python on this machine"),
