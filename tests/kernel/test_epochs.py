@@ -57,7 +57,7 @@ def main():
     n = 0
     while True:
         n += 1
-        thread = threading.Thread(target=comes if n % 10 else stays)
+        thread = threading.Thread(target=comes if n % 4 else stays)
         thread.daemon = True
         thread.start()
         time.sleep(0.07)
