@@ -372,18 +372,26 @@ static __always_inline int walk_join(struct walk *w, const struct pybpf_layout *
 	return 0;
 }
 
+/*
+ * Returns whether the callers of the first thread state may be others than the remembered ones: while its outermost
+ * evaluation loop is the same, they are the same, too.
+ */
+static __always_inline int walk_has_other_callers(struct walk *w)
+{
+	if (w->remembered && w->outermost_entry != w->states.outermost_entry)
+		return 1;
+	w->states.outermost_entry = w->outermost_entry;
+	return 0;
+}
+
 /* The chain of one thread state has ended. Returns 1 when the walk is done. */
 static __always_inline int walk_outward(struct walk *w, const struct pybpf_layout *l)
 {
 	if (w->stack.flags & (PYBPF_STACK_FAULT | PYBPF_STACK_NO_ROOT | PYBPF_STACK_CYCLE))
 		return 1;
-	if (!w->place) {
-		/* While its innermost evaluation loop is the same, its callers are, too. */
-		if (w->remembered && w->outermost_entry != w->states.outermost_entry) {
-			walk_look_for_states(w);
-			return 0;
-		}
-		w->states.outermost_entry = w->outermost_entry;
+	if (!w->place && walk_has_shims(l) && walk_has_other_callers(w)) {
+		walk_look_for_states(w);
+		return 0;
 	}
 	if (++w->place >= w->states.count)
 		return 1;
@@ -408,8 +416,12 @@ static __always_inline int walk_step_cframe(struct walk *w, const struct pybpf_l
 {
 	__u64 previous = 0;
 
-	if (!walk_has_cframes(l) || walk_in_tstate(w, w->outermost))
-		return walk_join(w, l);
+	if (!walk_has_cframes(l) || walk_in_tstate(w, w->outermost)) {
+		if (w->place != 1 || !walk_has_other_callers(w))
+			return walk_join(w, l);
+		walk_look_for_states(w);
+		return 0;
+	}
 	if (++w->steps > PYBPF_MAX_WALK ||
 	    walk_read(w, &previous, sizeof(previous), w->outermost + l->cframe_previous)) {
 		w->outermost_entry = ~0ULL;

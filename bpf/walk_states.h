@@ -13,8 +13,8 @@ _Static_assert((WALK_STATES & (WALK_STATES - 1)) == 0, "places are masked");
 struct walk_states {
 	__u64 tstate[WALK_STATES]; /* the thread state whose frames come first, and the states of its callers */
 	__u64 id;                  /* id of the first state: see walk_tstate_id */
-	__u64 outermost_entry;     /* the first state's highest entry frame on the C stack (3.12+), or 0 */
-	__u32 count;               /* may be more than WALK_STATES */
+	__u64 outermost_entry; /* the first state's highest entry frame (3.12+) or cframe (3.10, 3.11) there, or 0 */
+	__u32 count;           /* may be more than WALK_STATES */
 	__u32 pad;
 };
 

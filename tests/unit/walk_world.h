@@ -376,17 +376,13 @@ static inline void assert_unreadable(struct world *w, uint64_t thread_id)
 	assert_null(stack.frames);
 }
 
-/* Walks as the kernel does, with what it has besides memory. */
-static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const uint64_t *registers,
-				       uint32_t nr_registers)
+/* Walks as the kernel does; current and states are those of walk_start(). */
+static inline struct walk *kernel_walk_again(struct world *w, uint64_t current, const struct walk_states *states,
+					     const uint64_t *registers, uint32_t nr_registers)
 {
-	struct walk_states states = {.tstate = {cached}, .count = cached != 0};
 	struct walk *k = calloc(1, sizeof(*k));
 
 	assert_non_null(k);
-	/* As every thread state of a world has it. */
-	if (w->l.tstate_status)
-		states.id = 0xa5a5a5a5a5a5a5a5;
 	walked = w;
 	k->thread_id = THREAD;
 	k->interp_head = w->proc.interp_head;
@@ -394,10 +390,22 @@ static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const u
 	k->nr_candidates = nr_registers;
 	for (uint32_t i = 0; i < nr_registers; i++)
 		k->candidates[i] = registers[i];
-	walk_start(k, &w->l, 0, &states);
+	walk_start(k, &w->l, current, states);
 	while (!walk_step(k, &w->l))
 		;
 	return k;
+}
+
+/* The same, where an earlier walk has found this thread state alone, or none (0). */
+static inline struct walk *kernel_walk(struct world *w, uint64_t cached, const uint64_t *registers,
+				       uint32_t nr_registers)
+{
+	struct walk_states states = {.tstate = {cached}, .count = cached != 0};
+
+	/* As every thread state of a world has it. */
+	if (w->l.tstate_status)
+		states.id = 0xa5a5a5a5a5a5a5a5;
+	return kernel_walk_again(w, 0, &states, registers, nr_registers);
 }
 
 static inline uint64_t leaf_code(const struct walk *k)

@@ -390,6 +390,53 @@ static void nested_callers(struct world *w)
 }
 LAYOUT_TEST(nested_callers)
 
+/* Runs each of these thread states anew: the first is the innermost, and the one that is attached. */
+static void nest(struct world *w, const uint64_t *tstates, const uint64_t *codes, int count)
+{
+	for (int i = 0; i < count; i++) {
+		put_ptr(w, tstates[i], w->l.tstate_thread_id, THREAD);
+		set_frame(w, tstates[i], make_frame(w, codes[i], 0, 0));
+		set_status(w, tstates[i], i ? STATUS_BEFORE : STATUS_LAST);
+	}
+}
+
+static void assert_nested(const struct walk *k, const uint64_t *codes, uint32_t count)
+{
+	assert_int_equal(k->stack.flags, 0);
+	assert_int_equal(k->stack.depth, 2 * count - 1);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(k->frames[2 * i].code, codes[i]);
+}
+
+/* A subinterpreter in another one's, whose thread state lies where its caller's lay when main was its only caller. */
+static void remembered_callers_of_another_loop(struct world *w)
+{
+	uint64_t codes[3], tstates[3], current;
+	struct walk *before, *again, *now;
+
+	if (w->l.tstate_cframe == NO && w->l.frame_owner == NO)
+		return;
+	for (int i = 0; i < 3; i++) {
+		codes[i] = make_code(w, i + 1);
+		tstates[i] = make_thread(w, make_interp(w), THREAD_2, 0);
+	}
+	make(w, WALK_TSTATE_SIZE); /* the C stack is elsewhere */
+	current = w->l.tstate_status ? 0 : tstates[0];
+	nest(w, (const uint64_t[]){tstates[0], tstates[2]}, (const uint64_t[]){codes[1], codes[2]}, 2);
+	before = kernel_walk_again(w, current, NULL, NULL, 0);
+	assert_nested(before, (const uint64_t[]){codes[1], codes[2]}, 2);
+	again = kernel_walk_again(w, current, &before->states, NULL, 0);
+	assert_true(again->remembered);
+	assert_nested(again, (const uint64_t[]){codes[1], codes[2]}, 2);
+	nest(w, tstates, codes, 3);
+	now = kernel_walk_again(w, current, &again->states, NULL, 0);
+	assert_nested(now, codes, 3);
+	free(before);
+	free(again);
+	free(now);
+}
+LAYOUT_TEST(remembered_callers_of_another_loop)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_unreadable_lists),
 		cmocka_unit_test(test_callers_in_another_state),
 		cmocka_unit_test(test_nested_callers),
+		cmocka_unit_test(test_remembered_callers_of_another_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
