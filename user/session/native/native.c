@@ -440,31 +440,53 @@ static double do_periodic_work(struct session *s, double now)
 	return s->error ? s->error : more ? now : native_next_check(s->native);
 }
 
+static struct helper_subject job_subject(const struct session_native_state *n)
+{
+	const struct mapper *mapper = n->job == JOB_MAPPINGS ? native_mapper_of(n, n->job_proc_id) : NULL;
+	const struct native_source *source = &n->names_source;
+
+	if (mapper)
+		return (struct helper_subject){mapper->pid, mapper->proc_id};
+	if (n->job == JOB_ROWS)
+		source = &native_files_at(&n->files, n->job_file)->source;
+	if (n->job == JOB_STOPS)
+		source = &native_files_at(&n->files, n->job_file)->stops->source;
+	return (struct helper_subject){source->pid, source->life};
+}
+
+static void discard_job(struct session_native_state *n)
+{
+	if (n->job != JOB_NONE)
+		helper_discard(job_subject(n));
+	n->job = JOB_NONE;
+}
+
 /* Finds names and lines when the run has ended. What is not answered in time is not waited for any more. */
 static void name_and_stop(struct session *s)
 {
 	double until = clock_s(CLOCK_MONOTONIC) + END_S + (s->options.native_lines ? LINES_END_S : 0);
-	struct session_native_state *n = s->native;
 
 	while (work_until(s, until) && clock_s(CLOCK_MONOTONIC) < until)
 		;
-	if (n->job == JOB_NONE)
-		return;
-	helper_discard((struct helper_subject){n->names_source.pid, n->names_source.life});
-	n->job = JOB_NONE;
+	discard_job(s->native);
 }
 
 static void name_frames(struct session *s)
 {
-	if (!s->native)
+	struct session_native_state *n = s->native;
+
+	if (!n)
 		return;
-	s->native->names_only = true;
+	n->names_only = true;
+	/* A table that nobody will use would keep names waiting. */
+	if (n->job != JOB_NAMES && n->job != JOB_LINES)
+		discard_job(n);
 	name_and_stop(s);
 	if (s->options.fetch) {
 		native_fetch_files(s, name_and_stop);
 		name_and_stop(s);
 	}
-	native_log_lines(s->native);
+	native_log_lines(n);
 }
 
 static void forget_process(struct session *s, uint64_t proc_id)
