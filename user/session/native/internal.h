@@ -18,6 +18,10 @@
 #include "session/native/native_account.h"
 #include "session/native/pages.h"
 
+/* Longest time for names when the run has ended; and further for lines: information of 80 MiB takes a second of CPU. */
+#define NATIVE_END_S       1.0
+#define NATIVE_LINES_END_S 9.0
+
 struct session;
 
 struct mapping {
@@ -88,6 +92,16 @@ static inline struct mapper *native_mapper_of(const struct session_native_state 
 
 	return i == INTERN_NONE ? NULL : intern_item(&n->mappers, i);
 }
+
+/*
+ * Asks what is to be known, one question at a time. until: CLOCK_MONOTONIC seconds. Returns whether there is more to do
+ * at once.
+ */
+bool native_work_until(struct session *s, double until);
+/* The run has ended: finds names and lines of what it has met. */
+void native_name_frames(struct session *s);
+/* Forgets what the process maps. */
+void native_forget_mappings(struct session_native_state *n, struct mapper *mapper);
 
 /* Processes that map the file learn of its table, or of its number. */
 void native_note_users(struct session_native_state *n, uint32_t file);
