@@ -200,7 +200,7 @@ static __always_inline bool memory_locate(struct scratch *s, __u64 proc_id, stru
 	if (call.number >= 0 && memory_changes_maps(call.number)) {
 		memory_range_of(&call, seen, growth > 0, touch);
 		if (touch->what == PYBPF_MEMORY_GIVEN_BACK) {
-			touch->key.proc_id = proc_id;
+			touch->key.thread.proc_id = proc_id;
 			send_memory(touch);
 			touch->what = 0;
 		}
@@ -244,7 +244,7 @@ static __always_inline void memory_map(__u64 result)
 	compat_read_syscall(compat_task(), &call);
 	__builtin_memset(&s->touch, 0, sizeof(s->touch));
 	s->touch.tid = (__u32)bpf_get_current_pid_tgid();
-	s->touch.key.proc_id = proc->proc_id;
+	s->touch.key.thread.proc_id = proc->proc_id;
 	if (call.number == cfg_memory_calls.mremap) {
 		s->touch.what = PYBPF_MEMORY_MOVED;
 		s->touch.start = call.args[0];

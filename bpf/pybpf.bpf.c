@@ -38,7 +38,7 @@ __u64 first_sample_ns;
 static __always_inline void count_undecided(const struct pybpf_proc *proc)
 {
 	/* The sample counts as 1, whatever its kind. */
-	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .proc_id = proc->proc_id};
+	struct pybpf_count_key key = {.stack_id = PYBPF_STACK_ID_UNDECIDED, .thread.proc_id = proc->proc_id};
 	void *map = counts_of(sets_now());
 	struct pybpf_count *seen;
 	int fresh;
@@ -184,20 +184,20 @@ static __always_inline void make_key(const struct scratch *s, struct pybpf_count
 {
 	*key = (struct pybpf_count_key){
 		.stack_id = s->walk.stack.stack_id,
-		.proc_id = s->walk.proc_id,
+		.thread.proc_id = s->walk.proc_id,
 		.kind = kind_of(s),
 		.no_frames_reason = s->walk.stack.pseudo.no_frames_reason,
 	};
 	if (!cfg_threads)
 		return;
-	key->tid = s->tid;
-	key->tid_start_ms = (__u32)(compat_thread_start(compat_task()) / NS_PER_MS);
+	key->thread.tid = s->tid;
+	key->thread.tid_start_ms = (__u32)(compat_thread_start(compat_task()) / NS_PER_MS);
 }
 
 /* Keeps the name of the current thread. The first time, user space is told of it: it looks for a name in Python. */
-static __always_inline void name_thread(__u64 proc_id, __u32 tid, __u32 tid_start_ms)
+static __always_inline void name_thread(const struct pybpf_thread_key *current)
 {
-	const struct pybpf_thread_key thread = {proc_id, tid, tid_start_ms};
+	const struct pybpf_thread_key thread = *current; /* what it is in may change meanwhile */
 	struct pybpf_thread_name name;
 
 	if (!bpf_map_lookup_elem(&thread_names, &thread))
@@ -275,7 +275,7 @@ __noinline int count_without_frames(__u32 reason)
 		native_forget(s, CONTEXT);
 		make_pseudo_stack(s, reason, false);
 		make_key(s, &key);
-		key.tid = key.tid_start_ms = 0;
+		key.thread.tid = key.thread.tid_start_ms = 0;
 	}
 	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
 	if (err) {
@@ -284,8 +284,8 @@ __noinline int count_without_frames(__u32 reason)
 	}
 	if (fresh)
 		__sync_fetch_and_add(&no_frames_keys[PYBPF_COUNTS_SET(s->sets)], 1);
-	if (fresh && key.tid)
-		name_thread(key.proc_id, key.tid, key.tid_start_ms);
+	if (fresh && key.thread.tid)
+		name_thread(&key.thread);
 	count(CONTEXT, reason);
 	send_touch(s, &key);
 	if (lose_time(s->sets, &key))
@@ -500,7 +500,7 @@ static __noinline int sample_count(struct scratch *s)
 		return 0;
 	}
 	if (fresh && cfg_threads)
-		name_thread(key.proc_id, key.tid, key.tid_start_ms);
+		name_thread(&key.thread);
 	send_touch(s, &key);
 	count_python(&s->walk, lose_time(s->sets, &key));
 	if (!first_sample_ns)

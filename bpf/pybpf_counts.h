@@ -11,13 +11,19 @@ enum pybpf_kind {
 	PYBPF_KIND_EVENTS, /* an event in a thread; the value is the number of events that the samples stand for */
 };
 
-/* Key of map counts. */
-struct pybpf_count_key {
-	__u64 stack_id;
+/* Which thread it is. Also the key of map thread_names. */
+struct pybpf_thread_key {
 	__u64 proc_id;
 	__u32 tid; /* 0 if the thread is not told; so is the next */
 	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
 	__u32 tid_start_ms;
+};
+_Static_assert(sizeof(struct pybpf_thread_key) == 16, "pybpf_thread_key has no hidden padding");
+
+/* Key of map counts. */
+struct pybpf_count_key {
+	__u64 stack_id;
+	struct pybpf_thread_key thread;
 	__u32 kind;             /* enum pybpf_kind */
 	__u32 no_frames_reason; /* as in struct pybpf_pseudo_stack */
 };
@@ -48,14 +54,6 @@ struct pybpf_time_event {
 	struct pybpf_count_key key;
 };
 _Static_assert(sizeof(struct pybpf_time_event) == 48, "pybpf_time_event has no hidden padding");
-
-/* Key of map thread_names: a thread as struct pybpf_count_key has it. */
-struct pybpf_thread_key {
-	__u64 proc_id;
-	__u32 tid;
-	__u32 tid_start_ms;
-};
-_Static_assert(sizeof(struct pybpf_thread_key) == 16, "pybpf_thread_key has no hidden padding");
 
 struct pybpf_thread_name {
 	char comm[16];

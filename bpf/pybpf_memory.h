@@ -30,7 +30,7 @@ struct pybpf_memory_event {
 	};
 	__u32 anonymous; /* TOUCHED: these are no pages of files, nor shared ones */
 	__u32 pad;
-	struct pybpf_count_key key; /* of who touched it; else only its proc_id is valid */
+	struct pybpf_count_key key; /* of who touched it; else only its process is valid */
 };
 _Static_assert(sizeof(struct pybpf_memory_event) == 80, "pybpf_memory_event has no hidden padding");
 

@@ -146,13 +146,11 @@ _Static_assert(sizeof(struct pybpf_wait_event) == 72, "pybpf_wait_event has no h
 /* Key of maps wait_times. */
 struct pybpf_wait_key {
 	__u64 stack_id; /* of the thread, as it went to sleep */
-	__u64 proc_id;
+	struct pybpf_thread_key thread;
 	__u64 wait_id; /* PYBPF_WAIT_ID(PYBPF_STATE_RUNNING): all the time that an ended thread was on a CPU */
 	/* The stack of the thread that held the GIL when this one went to sleep for it; or an enum pybpf_holder. */
 	__u64 holder_stack_id;
 	__u64 waker_id; /* of the thread that ended the wait, or an enum pybpf_waker_id; 0 without --wakers */
-	__u32 tid;
-	__u32 tid_start_ms;
 };
 _Static_assert(sizeof(struct pybpf_wait_key) == 48, "pybpf_wait_key has no hidden padding");
 
@@ -239,7 +237,7 @@ struct pybpf_block_key {
 
 /* Value of map threads: a thread and its state. Key: its PID in the initial PID namespace. */
 struct pybpf_thread {
-	__u64 proc_id;
+	struct pybpf_thread_key id;
 	__u64 begin_ns; /* of its time in this program, in the kernel's CLOCK_MONOTONIC */
 	__u64 since_ns; /* begin of the state, likewise */
 	__u64 woken_ns; /* when the thread was woken since then, or 0 */
@@ -259,8 +257,6 @@ struct pybpf_thread {
 	__u64 gil_begin_ns;
 	__u64 gil_ns;
 	struct pybpf_wait_key gil_key;
-	__u32 tid;
-	__u32 tid_start_ms;
 	__u32 state; /* enum pybpf_state; RUNNING, or any other while wait_id is what it waits for */
 	__u32 moved; /* it has run since it was first seen */
 };

@@ -69,7 +69,7 @@ static __noinline int end_thread(struct pybpf_thread *thread, const struct task_
 /* The thread has ended, or its time is wanted no more. */
 static __noinline int forget_thread(const struct pybpf_thread *thread, __u32 pid)
 {
-	name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+	name_thread(&thread->id);
 	bpf_map_delete_elem(&threads, &pid);
 	return 0;
 }
@@ -99,10 +99,10 @@ static __noinline int leave_begin(struct task_struct *task, __u64 now, struct le
 	if (!proc || !thread)
 		return 0;
 	/* An exec has begun another program. */
-	thread->proc_id = proc->proc_id;
+	thread->id.proc_id = proc->proc_id;
 	/* User space reads the names of threads that live to the end; an exec gives its thread another one. */
 	if (!thread->running_ns)
-		name_thread(thread->proc_id, thread->tid, thread->tid_start_ms);
+		name_thread(&thread->id);
 	leave->now = not_before(thread, now);
 	thread->running_ns += run_until(thread, task, task->pid, leave->now);
 	thread->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
@@ -197,7 +197,7 @@ static __always_inline void end_running(__u64 *ctx, struct task_struct *task, __
 		return;
 	leaving = &leave.c.s->leaving;
 	thread = leave.thread;
-	stack_id = walk_leaving(&leave.c, begin_leaving(&leave.c, leave.proc, task, thread->tid, ctx));
+	stack_id = walk_leaving(&leave.c, begin_leaving(&leave.c, leave.proc, task, thread->id.tid, ctx));
 	leaving->stack_id = stack_id;
 	if (cfg_loop_block_ns && stack_id >= PYBPF_STACK_ID_STACKS)
 		callback_see(PYBPF_CONTEXT_SWITCH, 1);
@@ -296,8 +296,8 @@ static __noinline int move_thread(struct task_struct *task, __u32 old)
 	if (!thread)
 		return 0;
 	moved = *thread;
-	moved.tid = tid_of(task);
-	moved.tid_start_ms = start_ms_of(task);
+	moved.id.tid = tid_of(task);
+	moved.id.tid_start_ms = start_ms_of(task);
 	bpf_map_delete_elem(&threads, &old);
 	if (bpf_map_update_elem(&threads, &pid, &moved, BPF_ANY))
 		__sync_fetch_and_add(&threads_lost, 1);

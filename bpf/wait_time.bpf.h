@@ -141,12 +141,10 @@ static __always_inline void init_key(struct pybpf_wait_key *key, const struct py
 				     __u64 wait_id)
 {
 	key->stack_id = stack_id;
-	key->proc_id = thread->proc_id;
+	key->thread = thread->id;
 	key->wait_id = wait_id;
 	key->holder_stack_id = 0;
 	key->waker_id = 0;
-	key->tid = thread->tid;
-	key->tid_start_ms = thread->tid_start_ms;
 }
 
 /* Adds a wait that has ended. */
@@ -339,13 +337,11 @@ static __always_inline __u32 start_ms_of(struct task_struct *task)
 
 static __always_inline void init_thread(struct pybpf_thread *thread, struct task_struct *task, __u64 proc_id, __u64 now)
 {
-	thread->proc_id = proc_id;
+	thread->id = (struct pybpf_thread_key){proc_id, tid_of(task), start_ms_of(task)};
 	thread->begin_ns = now;
 	thread->since_ns = now;
 	thread->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	thread->ready_id = PYBPF_WAIT_ID(PYBPF_STATE_QUEUED);
-	thread->tid = tid_of(task);
-	thread->tid_start_ms = start_ms_of(task);
 }
 
 #endif

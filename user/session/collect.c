@@ -94,7 +94,7 @@ struct pybpf_count session_weigh_count(const struct session *s, const struct pyb
 
 int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
-	struct processes_record *process = processes_find_record(s->processes, key->proc_id);
+	struct processes_record *process = processes_find_record(s->processes, key->thread.proc_id);
 	struct session_counted counted = {.key = key, .count = count, .process = process};
 
 	/* A count exists, so the kernel's filters let the process pass. */
@@ -124,7 +124,7 @@ static bool is_of_pass(const struct pybpf_count_key *key, void *arg)
 {
 	const struct pass *pass = arg;
 
-	return session_is_due(pass->session, &pass->due, key->proc_id);
+	return session_is_due(pass->session, &pass->due, key->thread.proc_id);
 }
 
 static int note_taken(struct pass *pass, const struct pybpf_count_key *key)
@@ -162,7 +162,7 @@ static void delete_taken(const struct pass *pass)
 
 	for (size_t i = 0; i < pass->nr_taken; i++) {
 		const struct pybpf_count_key *key = &pass->taken[i];
-		const struct pybpf_thread_key named = SESSION_THREAD_OF(key);
+		const struct pybpf_thread_key named = key->thread;
 
 		kernel_delete_count(s->kernel, key);
 		kernel_delete_stack(s->kernel, key->stack_id);

@@ -40,7 +40,7 @@ static bool is_decided(const struct pybpf_count_key *key, void *arg)
 {
 	const struct epoch *epoch = arg;
 	const struct session *s = epoch->session;
-	const struct processes_record *process = processes_find_record(s->processes, key->proc_id);
+	const struct processes_record *process = processes_find_record(s->processes, key->thread.proc_id);
 
 	if (!process)
 		return true;

@@ -15,7 +15,6 @@
 #include "session/sources.h"
 #include "session/tasks/loop_blocks.h"
 #include "session/tasks/suspended.h"
-#include "session/thread.h"
 #include "session/thread_names.h"
 #include "session/waits/schedstat.h"
 #include "session/waits/states.h"

@@ -73,11 +73,7 @@ static void add_time(struct played_thread *t, const struct pybpf_wait_key *key, 
 
 static struct pybpf_wait_key key_of(const struct pybpf_thread *e, uint64_t stack_id, uint64_t wait_id)
 {
-	return (struct pybpf_wait_key){.stack_id = stack_id,
-				       .proc_id = e->proc_id,
-				       .wait_id = wait_id,
-				       .tid = e->tid,
-				       .tid_start_ms = e->tid_start_ms};
+	return (struct pybpf_wait_key){.stack_id = stack_id, .thread = e->id, .wait_id = wait_id};
 }
 
 static void add_gil_sleeps(struct played_thread *t)
@@ -139,11 +135,11 @@ static void end_thread(struct played_thread *t, uint64_t now)
 static void start(struct played_thread *t, uint64_t now)
 {
 	static const struct pybpf_thread none;
-	uint32_t tid = t->entry.tid;
+	uint32_t tid = t->entry.id.tid;
 
 	t->entry = none;
-	t->entry.proc_id = 1 + tid % 3;
-	t->entry.tid = tid;
+	t->entry.id.proc_id = 1 + tid % 3;
+	t->entry.id.tid = tid;
 	t->entry.begin_ns = t->entry.since_ns = now;
 	t->lives = true;
 }
@@ -182,7 +178,7 @@ static void go_until(struct played_thread *t, uint64_t until, bool may_end)
 
 static int take(const struct session_part *part, void *arg)
 {
-	struct played_thread *t = &played.threads[part->key.tid];
+	struct played_thread *t = &played.threads[part->key.thread.tid];
 
 	(void)arg;
 	assert_true(part->time.ns <= HOUR_NS * 24 * 365);
@@ -242,7 +238,7 @@ static void begin(uint64_t seed)
 	played.seed = seed;
 	played.end_ns = HOUR_NS;
 	for (uint32_t i = 0; i < THREADS; i++) {
-		played.threads[i].entry.tid = i;
+		played.threads[i].entry.id.tid = i;
 		played.threads[i].next_ns = played.end_ns + draw(EVENT_NS);
 		start(&played.threads[i], played.end_ns);
 	}
@@ -389,7 +385,7 @@ static void test_forget_process(void **unused)
 	for (uint64_t proc_id = 1; proc_id <= 3; proc_id++) {
 		session_ahead_forget_process(&played.ahead, proc_id);
 		for (size_t i = 0; i < played.ahead.told.count; i++)
-			assert_true(played.ahead.told.items[i].key.proc_id > proc_id);
+			assert_true(played.ahead.told.items[i].key.thread.proc_id > proc_id);
 	}
 	assert_int_equal(played.ahead.told.count, 0);
 	for (int i = 0; i < THREADS; i++)

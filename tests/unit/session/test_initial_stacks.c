@@ -87,7 +87,7 @@ int kernel_find_threads(struct kernel *k, void (*visit)(const struct pybpf_threa
 int kernel_get_thread(const struct kernel *k, uint32_t pid, struct pybpf_thread *thread)
 {
 	(void)k;
-	*thread = (struct pybpf_thread){.proc_id = pid / ROOM, .tid = pid, .state = PYBPF_STATE_OTHER};
+	*thread = (struct pybpf_thread){.id.proc_id = pid / ROOM, .id.tid = pid, .state = PYBPF_STATE_OTHER};
 	thread->woken_ns = find(pid / ROOM)->awake;
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 static struct pybpf_wait_key key_of(uint32_t tid)
 {
-	return (struct pybpf_wait_key){.stack_id = 70, .proc_id = 1, .wait_id = 9, .tid = tid};
+	return (struct pybpf_wait_key){.stack_id = 70, .thread.proc_id = 1, .wait_id = 9, .thread.tid = tid};
 }
 
 static void add(struct session_intervals *l, uint32_t tid, uint64_t time_ns, uint64_t ns)

@@ -112,7 +112,7 @@ static void test_one_taker_of_each_record(void **state)
 /* In a mode that measures time, samples of a stack are kept until the thread's time is known. */
 static void test_counts_go_to_the_first(void **state)
 {
-	const struct pybpf_count_key key = {.proc_id = 1, .tid = 2};
+	const struct pybpf_count_key key = {.thread = {1, 2, 0}};
 	const struct pybpf_count count = {.count = 3};
 	const struct session_counted counted = {.key = &key, .count = &count, .stack = 4};
 	struct session *s = make((struct session_options){.mode = SESSION_WALL});

@@ -17,7 +17,7 @@ static uint64_t page;
 
 static struct pybpf_count_key key_of(uint64_t stack_id)
 {
-	return (struct pybpf_count_key){.stack_id = stack_id, .proc_id = 1};
+	return (struct pybpf_count_key){.stack_id = stack_id, .thread.proc_id = 1};
 }
 
 /* first, count: pages. */

@@ -9,7 +9,7 @@ static struct pybpf_time_event record(uint64_t stack_id, uint32_t tid, uint64_t 
 	return (struct pybpf_time_event){
 		.event = {.type = PYBPF_EVENT_TIME, .size = sizeof(struct pybpf_time_event)},
 		.time_ns = time_ns,
-		.key = {.stack_id = stack_id, .proc_id = 1, .tid = tid},
+		.key = {.stack_id = stack_id, .thread.proc_id = 1, .thread.tid = tid},
 	};
 }
 
@@ -23,8 +23,8 @@ static void add(struct session_times *t, uint64_t stack_id, uint32_t tid, uint64
 /* A record waits for its sample, and becomes an event once. */
 static void test_waits(void **unused)
 {
-	const struct pybpf_count_key one = {.stack_id = 7, .proc_id = 1, .tid = 1};
-	const struct pybpf_count_key two = {.stack_id = 7, .proc_id = 1, .tid = 2};
+	const struct pybpf_count_key one = {.stack_id = 7, .thread.proc_id = 1, .thread.tid = 1};
+	const struct pybpf_count_key two = {.stack_id = 7, .thread.proc_id = 1, .thread.tid = 2};
 	struct profile *p = new_profile();
 	const struct profile_event *events;
 	struct session_times t;
@@ -67,9 +67,9 @@ static void test_waits(void **unused)
 static void test_whose(void **unused)
 {
 	const struct pybpf_count_key keys[] = {
-		{.stack_id = 7, .proc_id = 1, .tid = 1, .tid_start_ms = 1},
-		{.stack_id = 7, .proc_id = 1, .tid = 1, .tid_start_ms = 2},
-		{.stack_id = 7, .proc_id = 1ULL << 32 | 1, .tid = 1, .tid_start_ms = 1},
+		{.stack_id = 7, .thread = {1, 1, 1}},
+		{.stack_id = 7, .thread = {1, 1, 2}},
+		{.stack_id = 7, .thread = {1ULL << 32 | 1, 1, 1}},
 	};
 	struct profile *p = new_profile();
 	const struct profile_event *events;
@@ -81,8 +81,8 @@ static void test_whose(void **unused)
 	for (uint32_t i = 0; i < 3; i++) {
 		struct pybpf_time_event event = record(7, 1, 1000 + i);
 
-		event.key.proc_id = keys[i].proc_id;
-		event.key.tid_start_ms = keys[i].tid_start_ms;
+		event.key.thread.proc_id = keys[i].thread.proc_id;
+		event.key.thread.tid_start_ms = keys[i].thread.tid_start_ms;
 		assert_int_equal(session_times_add(&t, &event, sizeof(event)), 0);
 		assert_int_equal(session_times_know(&t, &keys[i], 40 + i, 1), 0);
 	}

@@ -111,7 +111,7 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 		const struct pybpf_count_key *k = key;
 		struct counts *c = map;
 
-		found = c->counted[k->stack_id][k->tid] ? &c->entry[k->stack_id][k->tid] : NULL;
+		found = c->counted[k->stack_id][k->thread.tid] ? &c->entry[k->stack_id][k->thread.tid] : NULL;
 	}
 	/* What it reads next may have changed meanwhile. */
 	give_way();
@@ -133,7 +133,7 @@ static long bpf_map_update_elem(void *map, const void *key, const void *value, u
 	} else {
 		const struct pybpf_count_key *k = key;
 		struct counts *c = map;
-		bool *there = &c->counted[k->stack_id][k->tid];
+		bool *there = &c->counted[k->stack_id][k->thread.tid];
 
 		if (*there)
 			return -EEXIST;
@@ -141,7 +141,7 @@ static long bpf_map_update_elem(void *map, const void *key, const void *value, u
 			return -E2BIG;
 		c->entries++;
 		*there = true;
-		c->entry[k->stack_id][k->tid] = *(const struct pybpf_count *)value;
+		c->entry[k->stack_id][k->thread.tid] = *(const struct pybpf_count *)value;
 	}
 	return 0;
 }
@@ -198,7 +198,8 @@ static __u64 worth(int stack)
 /* Returns whether it was counted. */
 static bool take_sample(const struct sample *sample, bool sending_works)
 {
-	const struct pybpf_count_key key = {.stack_id = (uint64_t)sample->stack, .tid = (uint32_t)sample->thread};
+	const struct pybpf_count_key key = {.stack_id = (uint64_t)sample->stack,
+					    .thread.tid = (uint32_t)sample->thread};
 	__u32 sets = current_sets;
 	int fresh, send;
 	long err = stack_count(sets, &key, worth(sample->stack), 1, &fresh, &send);

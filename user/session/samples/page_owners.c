@@ -381,7 +381,7 @@ static int map_populated(struct session_page_owners *o, struct process *p, const
 
 static int take_touched(struct session_page_owners *o, const struct pybpf_memory_event *event, bool may_grow)
 {
-	struct process *p = add_process(o, event->key.proc_id);
+	struct process *p = add_process(o, event->key.thread.proc_id);
 	struct owner fresh = {.key = event->key};
 	uint32_t owner = p ? intern_add(&p->owners, &fresh, &(bool){false}) : INTERN_NONE;
 	int err;
@@ -405,7 +405,7 @@ int session_page_owners_take(struct session_page_owners *o, const struct pybpf_m
 		return -EBADMSG;
 	if (event->what == PYBPF_MEMORY_TOUCHED || event->what == PYBPF_MEMORY_POPULATED)
 		return take_touched(o, event, may_grow);
-	p = find_process(o, event->key.proc_id);
+	p = find_process(o, event->key.thread.proc_id);
 	if (!p)
 		return 0;
 	range = range_of(o, event->start, event->length);
@@ -421,7 +421,7 @@ int session_page_owners_take(struct session_page_owners *o, const struct pybpf_m
 
 uint64_t session_page_owners_get(const struct session_page_owners *o, const struct pybpf_count_key *key, bool most)
 {
-	const struct process *p = find_process(o, key->proc_id);
+	const struct process *p = find_process(o, key->thread.proc_id);
 	uint32_t i = p ? intern_find(&p->owners, key) : INTERN_NONE;
 	const struct owner *owner = i == INTERN_NONE ? NULL : intern_item(&p->owners, i);
 

@@ -30,7 +30,7 @@ static int take(struct session *s, const struct pybpf_event *event)
 /* Adds what a stack holds: of a process that has ended, when it held most. */
 static int add_count(struct session *s, const struct session_counted *counted)
 {
-	const struct pybpf_thread_key of = SESSION_THREAD_OF(counted->key);
+	const struct pybpf_thread_key of = counted->key->thread;
 	uint64_t bytes = session_page_owners_get(&s->page_owners, counted->key, counted->process->ended);
 	uint32_t owner, thread;
 

@@ -20,7 +20,7 @@ static void detach(struct session *s)
 
 static int add_count(struct session *s, const struct session_counted *counted)
 {
-	const struct pybpf_thread_key of = SESSION_THREAD_OF(counted->key);
+	const struct pybpf_thread_key of = counted->key->thread;
 	uint32_t period = s->options.nr_events ? (uint32_t)s->options.events->period : 0;
 	uint32_t owner, thread;
 	int err = session_find_owners(s, &of, counted->process, &owner, &thread);

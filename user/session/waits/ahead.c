@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/beyond.h"
-#include "session/thread.h"
 
 void session_ahead_free(struct session_ahead *ahead)
 {
@@ -21,7 +20,7 @@ void session_ahead_forget_process(struct session_ahead *ahead, uint64_t proc_id)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < told->count; i++) {
-		if (told->items[i].key.proc_id != proc_id)
+		if (told->items[i].key.thread.proc_id != proc_id)
 			told->items[kept++] = told->items[i];
 	}
 	told->count = kept;
@@ -36,7 +35,7 @@ static int compare_threads(const void *a, const void *b)
 {
 	const struct pybpf_thread *one = a, *other = b;
 
-	return compare(&SESSION_THREAD_OF(one), &SESSION_THREAD_OF(other));
+	return compare(&one->id, &other->id);
 }
 
 void session_ahead_sort(struct pybpf_thread *threads, size_t count)
@@ -73,7 +72,7 @@ static struct some some_of(const struct session_parts *parts, size_t at)
 
 static bool is_of(const struct some *some, const struct pybpf_thread_key *thread)
 {
-	return some->count && !compare(&SESSION_THREAD_OF(&some->parts->key), thread);
+	return some->count && !compare(&some->parts->key.thread, thread);
 }
 
 /* Finds the next thread in the order of all three lists. Returns false when there is none. */
@@ -88,16 +87,14 @@ static bool find_next(struct settling *s, struct one *one)
 	for (int i = 0; i < 3; i++) {
 		if (i == 0 ? !ended.count : i == 1 ? !told.count : !lives)
 			continue;
-		of = i == 0   ? SESSION_THREAD_OF(&ended.parts->key)
-		     : i == 1 ? SESSION_THREAD_OF(&told.parts->key)
-			      : SESSION_THREAD_OF(lives);
+		of = i == 0 ? ended.parts->key.thread : i == 1 ? told.parts->key.thread : lives->id;
 		if (!any || compare(&of, &least) < 0)
 			least = of;
 		any = true;
 	}
 	if (!any)
 		return false;
-	*one = (struct one){.lives = lives && !compare(&SESSION_THREAD_OF(lives), &least) ? lives : NULL};
+	*one = (struct one){.lives = lives && !compare(&lives->id, &least) ? lives : NULL};
 	if (is_of(&ended, &least))
 		one->ended = ended;
 	if (is_of(&told, &least))

@@ -10,8 +10,8 @@
 
 void session_note_comm(struct session *s, const struct pybpf_thread *thread)
 {
-	const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
-	const struct pybpf_thread_key key = SESSION_THREAD_OF(thread);
+	const struct processes_record *process = processes_find_record(s->processes, thread->id.proc_id);
+	const struct pybpf_thread_key key = thread->id;
 	struct pybpf_thread_name name;
 	struct procfs_stat stat;
 
@@ -22,7 +22,7 @@ void session_note_comm(struct session *s, const struct pybpf_thread *thread)
 		s->thread_names.unread++;
 		return;
 	}
-	if (procfs_read_task_stat(process->pid, (pid_t)thread->tid, &stat))
+	if (procfs_read_task_stat(process->pid, (pid_t)thread->id.tid, &stat))
 		return;
 	memcpy(name.comm, stat.comm, strnlen(stat.comm, sizeof(name.comm)));
 	kernel_put_thread_name(s->kernel, &key, &name);

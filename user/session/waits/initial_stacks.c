@@ -320,7 +320,7 @@ double session_initial_stacks_look(struct session *s, double now)
 const struct session_initial_stack *session_initial_stacks_get(const struct session_initial_stacks *l,
 							       const struct pybpf_wait_key *key)
 {
-	const struct session_initial_stack wanted = {.proc_id = key->proc_id, .tid = key->tid};
+	const struct session_initial_stack wanted = {.proc_id = key->thread.proc_id, .tid = key->thread.tid};
 	uint32_t i = key->stack_id == PYBPF_STACK_ID_EARLIER ? intern_find(&l->stacks, &wanted) : INTERN_NONE;
 
 	return i == INTERN_NONE ? NULL : intern_item(&l->stacks, i);

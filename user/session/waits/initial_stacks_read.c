@@ -32,7 +32,7 @@
 static bool find_thread(const struct session *s, const struct pybpf_thread_found *found, struct pybpf_thread *thread)
 {
 	return !kernel_get_thread(s->kernel, found->pid, thread) && !thread->moved && !thread->woken_ns &&
-	       thread->proc_id == found->proc_id && thread->state != PYBPF_STATE_RUNNING;
+	       thread->id.proc_id == found->proc_id && thread->state != PYBPF_STATE_RUNNING;
 }
 
 bool session_initial_still_sleeps(const struct session *s, const struct pybpf_thread_found *found)
@@ -137,7 +137,7 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 		kernel_note_polled(s->kernel, found->pid, (uint32_t)stack->polled);
 	/* At the end there would be no time for all names. */
 	session_note_comm(s, &now);
-	if (s->options.threads && session_thread_names_note(s, &SESSION_THREAD_OF(&now), found->thread_id))
+	if (s->options.threads && session_thread_names_note(s, &now.id, found->thread_id))
 		return -ENOMEM;
 	if (stack->outcome == ASK_THREADS_STACK) {
 		initial.gil = stack->wants_gil;

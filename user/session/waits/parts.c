@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/beyond.h"
-#include "session/thread.h"
 
 void session_parts_free(struct session_parts *parts)
 {
@@ -27,7 +26,7 @@ int session_parts_add(struct session_parts *parts, const struct pybpf_wait_key *
 static int compare_threads(const void *a, const void *b)
 {
 	const struct session_part *one = a, *other = b;
-	const struct pybpf_thread_key of = SESSION_THREAD_OF(&one->key), than = SESSION_THREAD_OF(&other->key);
+	const struct pybpf_thread_key of = one->key.thread, than = other->key.thread;
 
 	return memcmp(&of, &than, sizeof(of));
 }
@@ -80,22 +79,17 @@ static void set_gil_sleeps(struct session_part *part, const struct pybpf_thread 
 	/* How long one is that goes on is not known. */
 	if (thread->state == PYBPF_STATE_GIL || thread->gil_waited_ns >= min_block_ns)
 		return;
-	part->key = (struct pybpf_wait_key){.stack_id = PYBPF_STACK_ID_SHORT,
-					    .proc_id = thread->proc_id,
-					    .wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL),
-					    .tid = thread->tid,
-					    .tid_start_ms = thread->tid_start_ms};
+	part->key = (struct pybpf_wait_key){
+		.stack_id = PYBPF_STACK_ID_SHORT, .thread = thread->id, .wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL)};
 }
 
 void session_parts_of_thread(const struct pybpf_thread *thread, uint64_t end_ns, uint64_t min_block_ns,
 			     struct session_part present[SESSION_PRESENTS])
 {
 	const struct pybpf_wait_key key = {.stack_id = thread->stack_id,
-					   .proc_id = thread->proc_id,
+					   .thread = thread->id,
 					   .wait_id = thread->wait_id,
-					   .holder_stack_id = thread->holder_stack_id,
-					   .tid = thread->tid,
-					   .tid_start_ms = thread->tid_start_ms};
+					   .holder_stack_id = thread->holder_stack_id};
 	const bool runs = thread->state == PYBPF_STATE_RUNNING, gil = thread->state == PYBPF_STATE_GIL;
 	uint64_t queued, left = split_at_waking(thread, end_ns, &queued);
 

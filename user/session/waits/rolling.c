@@ -33,7 +33,7 @@ static int note_thread(const struct pybpf_thread *thread, void *arg)
 	struct session *s = arg;
 	struct session_waits *w = &s->waits;
 
-	if (!session_is_python(s, thread->proc_id))
+	if (!session_is_python(s, thread->id.proc_id))
 		return 0;
 	if (array_reserve(&w->threads, &w->threads_room, w->nr_threads + 1, sizeof(*w->threads)))
 		return -ENOMEM;
@@ -60,8 +60,8 @@ static int keep_ended(struct settling *settling, const struct pybpf_wait_key *ke
 {
 	struct session *s = settling->session;
 
-	return session_parts_add(is_undecided(s, key->proc_id) ? &s->waits.undecided : &settling->news.ended, key,
-				 time);
+	return session_parts_add(is_undecided(s, key->thread.proc_id) ? &s->waits.undecided : &settling->news.ended,
+				 key, time);
 }
 
 /* Takes what is kept of processes that are decided by now, or have ended. */
@@ -75,7 +75,7 @@ static int take_decided(struct settling *settling)
 	for (size_t i = 0; i < all.count && !err; i++) {
 		const struct session_part *part = &all.items[i];
 
-		if (session_is_due(s, settling->due, part->key.proc_id))
+		if (session_is_due(s, settling->due, part->key.thread.proc_id))
 			err = keep_ended(settling, &part->key, &part->time);
 		else
 			err = session_parts_add(&s->waits.undecided, &part->key, &part->time);
@@ -89,7 +89,7 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 	struct settling *settling = arg;
 	int err;
 
-	if (!session_is_due(settling->session, settling->due, key->proc_id))
+	if (!session_is_due(settling->session, settling->due, key->thread.proc_id))
 		return 0;
 	err = keep_ended(settling, key, time);
 	return err || !settling->due->before ? err : session_parts_add(&settling->taken, key, time);

@@ -35,8 +35,8 @@ int session_running_add_samples(struct session_running *r, const struct pybpf_co
 {
 	if (array_reserve(&r->samples, &r->samples_room, r->nr_samples + 1, sizeof(*r->samples)))
 		return -ENOMEM;
-	r->samples[r->nr_samples++] = (struct session_cpu_count){
-		.thread = SESSION_THREAD_OF(key), .stack = stack, .count = count, .key = *key};
+	r->samples[r->nr_samples++] =
+		(struct session_cpu_count){.thread = key->thread, .stack = stack, .count = count, .key = *key};
 	return 0;
 }
 

@@ -70,7 +70,7 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 
 	if (kernel_get_thread(s->kernel, found->pid, &thread))
 		return;
-	key = SESSION_THREAD_OF(&thread);
+	key = thread.id;
 	if (session_thread_names_note(s, &key, found->thread_id))
 		s->error = -ENOMEM;
 }
@@ -118,7 +118,7 @@ static void begin_reading(struct session *s)
 
 static int note_then(const struct pybpf_thread *thread, void *arg)
 {
-	struct state_thread *known = add(arg, SESSION_THREAD_OF(thread));
+	struct state_thread *known = add(arg, thread->id);
 
 	if (!known)
 		return -ENOMEM;
@@ -129,7 +129,7 @@ static int note_then(const struct pybpf_thread *thread, void *arg)
 
 static int note_now(const struct pybpf_thread *thread, void *arg)
 {
-	struct state_thread *known = add(arg, SESSION_THREAD_OF(thread));
+	struct state_thread *known = add(arg, thread->id);
 
 	if (!known)
 		return -ENOMEM;
@@ -141,7 +141,7 @@ static int note_now(const struct pybpf_thread *thread, void *arg)
 static int note_ended(const struct pybpf_wait_key *key, const struct pybpf_wait_time *time, void *arg)
 {
 	struct session *s = arg;
-	struct state_thread *known = add(s, SESSION_THREAD_OF(key));
+	struct state_thread *known = add(s, key->thread);
 
 	if (!known)
 		return -ENOMEM;
@@ -237,7 +237,7 @@ static void delete_ended(struct session *s)
 {
 	for (size_t i = 0; i < s->states.nr_ended; i++) {
 		const struct pybpf_wait_key *key = &s->states.ended[i];
-		const struct pybpf_thread_key of = SESSION_THREAD_OF(key);
+		const struct pybpf_thread_key of = key->thread;
 		uint32_t at = intern_find(&s->states.threads, &of);
 
 		if (at != INTERN_NONE && !((const struct state_thread *)intern_item(&s->states.threads, at))->is)

@@ -19,7 +19,7 @@ bool session_is_python(const struct session *s, uint64_t proc_id)
 static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uint64_t wait_id, uint32_t stack,
 			struct pybpf_wait_time time)
 {
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
+	const struct pybpf_thread_key thread = key->thread;
 	const enum pybpf_state state = (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id);
 	uint32_t holder = stacks_find(s->stacks, key->holder_stack_id);
 	bool shown = session_gil_shows(wait_id) && (state == PYBPF_STATE_GIL || !s->options.gil_holders);
@@ -28,7 +28,7 @@ static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uin
 	int err;
 
 	session_find_wait(s, wait_id, &wait);
-	err = session_is_python(s, key->proc_id) && !(wait.flags & PYBPF_WAIT_HAND_OVER)
+	err = session_is_python(s, key->thread.proc_id) && !(wait.flags & PYBPF_WAIT_HAND_OVER)
 		      ? session_gil_add(&s->waits.gil, s->profile, wait_id, stack,
 					key->holder_stack_id == PYBPF_HOLDER_NONE ? PROFILE_ROOT : holder, &time)
 		      : 0;
@@ -39,7 +39,7 @@ static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uin
 
 static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
 {
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
+	const struct pybpf_thread_key thread = key->thread;
 	const struct session_initial_stack *earlier = session_initial_stacks_get(&s->waits.initial_stacks, key);
 	uint64_t wait_id = key->wait_id;
 	uint32_t leaf, sample;
@@ -49,7 +49,7 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 		return session_running_add(s, &thread, time.ns);
 	if ((!time.ns && !time.count) || (s->options.python_only && session_wait_is_pseudo(key)))
 		return 0;
-	if (session_is_python(s, key->proc_id)) {
+	if (session_is_python(s, key->thread.proc_id)) {
 		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
 		session_native_note_wait(s, session_wait_stack_id(s, key), time.ns);
 	}
@@ -70,7 +70,7 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 
 static void note_short(struct session *s, const struct pybpf_wait_key *key, const struct pybpf_wait_time *time)
 {
-	if (!session_is_python(s, key->proc_id))
+	if (!session_is_python(s, key->thread.proc_id))
 		return;
 	s->waits.short_waits += time->count;
 	s->waits.short_ns += time->ns;
@@ -94,7 +94,7 @@ static void forget_stack(struct session *s, uint64_t stack_id)
 
 void session_waits_forget_time(struct session *s, const struct pybpf_wait_key *key)
 {
-	const struct pybpf_thread_key thread = SESSION_THREAD_OF(key);
+	const struct pybpf_thread_key thread = key->thread;
 
 	kernel_delete_wait_time(s->kernel, key);
 	forget_stack(s, key->stack_id);

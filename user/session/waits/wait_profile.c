@@ -57,7 +57,7 @@ static const uint32_t reason_of[PYBPF_STACK_ID_STACKS] = {
 
 static uint32_t push_pseudo(struct session *s, const struct pybpf_wait_key *key)
 {
-	const struct pybpf_thread_key named = SESSION_THREAD_OF(key);
+	const struct pybpf_thread_key named = key->thread;
 	struct pybpf_pseudo_stack pseudo = {.no_frames_reason = reason_of[key->stack_id]};
 	struct pybpf_thread_name name;
 

@@ -89,7 +89,7 @@ static int note_moved(const struct pybpf_thread *thread, void *arg)
 
 	if (!thread->moved && thread->state != PYBPF_STATE_RUNNING)
 		return 0;
-	return intern_add(&settling->moved, &thread->proc_id, &fresh) == INTERN_NONE ? -ENOMEM : 0;
+	return intern_add(&settling->moved, &thread->id.proc_id, &fresh) == INTERN_NONE ? -ENOMEM : 0;
 }
 
 /* Counts a thread that was asleep throughout by the function in which it was. */
@@ -126,7 +126,7 @@ static int take_time(const struct pybpf_wait_key *key, const struct pybpf_wait_t
 	struct settling *settling = arg;
 	int err;
 
-	if (!session_is_due(settling->session, settling->due, key->proc_id))
+	if (!session_is_due(settling->session, settling->due, key->thread.proc_id))
 		return 0;
 	err = session_waits_add_part(settling->session, &(struct session_part){*key, *time});
 	if (err || !settling->due->before)
@@ -148,11 +148,11 @@ static int take_living(const struct pybpf_thread *thread, void *arg)
 	struct session_part present[SESSION_PRESENTS];
 	int err = 0;
 
-	if (!session_is_python(s, thread->proc_id))
+	if (!session_is_python(s, thread->id.proc_id))
 		return 0;
 	session_parts_of_thread(thread, settling->end_ns, s->options.min_block_ns, present);
 	if (thread->state != PYBPF_STATE_RUNNING && !thread->moved && !s->options.idle_threads &&
-	    intern_find(&settling->moved, &thread->proc_id) != INTERN_NONE)
+	    intern_find(&settling->moved, &thread->id.proc_id) != INTERN_NONE)
 		return note_idle(s, &present[SESSION_PRESENT_STATE].key);
 	session_note_comm(s, thread);
 	if (thread->state == PYBPF_STATE_GIL)
