@@ -188,6 +188,14 @@ def test_one_that_goes_on(python, tmp_path):
     assert place["where"] == "unfinished (blocks.py:%d)" % says["lines"]["hangs"]
 
 
+def test_a_program_without_asyncio():
+    """Nothing is said of callbacks that there cannot be."""
+    run = pybpf("--async", "--", *harness.default_python().argv, "-S", "-c", "sum(range(10 ** 7))")
+    assert run.code == 0, run.err
+    assert "pybpf: no process was found to use asyncio: there are no tasks\n" in run.err
+    assert "event loop" not in run.err
+
+
 def test_bad_input():
     run = pybpf("--async-block", "20ms", "-p", "1")
     assert run.code == 2 and "with --async" in harness.one_sentence(run.err)

@@ -39,7 +39,7 @@ struct processes {
 	struct processes_parents *parents; /* NULL unless the options ask for them */
 	struct processes_unheard *unheard;
 	size_t nr_unheard, unheard_room;
-	bool python_found;
+	bool python_found, asyncio_found;
 	int error;
 };
 

@@ -56,6 +56,7 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		return;
 	}
 	place.layout = (uint32_t)layout;
+	p->asyncio_found |= python->asyncio.loaded;
 	if (first)
 		processes_make_ready(p, process, &place);
 	else

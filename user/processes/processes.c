@@ -304,6 +304,11 @@ bool processes_have_python(const struct processes *p)
 	return p->python_found;
 }
 
+bool processes_have_asyncio(const struct processes *p)
+{
+	return p->asyncio_found;
+}
+
 bool processes_have_ended(const struct processes *p, double before)
 {
 	for (uint32_t i = 0; i < p->records.count; i++) {

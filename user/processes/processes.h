@@ -161,6 +161,8 @@ size_t processes_count_living(const struct processes *p);
 size_t processes_count_undecided(const struct processes *p);
 /* Returns whether a Python was found at any time of the run. */
 bool processes_have_python(const struct processes *p);
+/* Returns whether a Python that uses asyncio was, with processes_options.tasks. */
+bool processes_have_asyncio(const struct processes *p);
 
 /* Returns the record of a proc_id, or NULL. */
 struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id);

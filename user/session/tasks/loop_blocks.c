@@ -215,6 +215,7 @@ static void tell(const struct session *s, struct session_account *all)
 
 	account->limit_ns = s->options.loop_block_ns;
 	account->switches = s->options.mode != SESSION_CPU;
+	account->asyncio = processes_have_asyncio(s->processes);
 	if (s->options.mode <= SESSION_WALL && s->options.freq)
 		account->sampled_ns = 1000000000u / s->options.freq;
 	account->nr_places = places->count;
@@ -266,6 +267,10 @@ static void print(const struct session_account *all, const struct profile *p, FI
 	(void)p;
 	if (!a->limit_ns)
 		return;
+	if (!a->asyncio && !a->sum.count) {
+		fputs("pybpf: no process was found to use asyncio: there are no tasks\n", out);
+		return;
+	}
 	if (!a->sum.count) {
 		print_none(a, out);
 	} else {

@@ -25,6 +25,7 @@ struct session_loop_blocks_account {
 	 * threads. */
 	uint64_t sampled_ns;
 	bool switches;
+	bool asyncio; /* a process has loaded it */
 	struct session_loop_block sum, listed[SESSION_LOOP_BLOCKS_LISTED];
 	uint64_t nr_places, lost;
 };
