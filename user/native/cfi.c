@@ -318,6 +318,37 @@ static void save_by_expression(struct machine *m, struct dwarf_cursor *c)
 	save(m, number, number == REGISTER_BP && is_at_bp(expression) ? PLACE_DEREF : PLACE_OTHER, 0);
 }
 
+/* Those of the next function that say how the CFA is found. */
+static int run_cfa(struct machine *m, struct dwarf_cursor *c, uint8_t opcode)
+{
+	uint64_t number;
+
+	switch (opcode) {
+	case 0x0c: /* def_cfa */
+		number = dwarf_read_uleb(c);
+		set_cfa(m, number, (int64_t)dwarf_read_uleb(c));
+		return 0;
+	case 0x0d: /* def_cfa_register */
+		set_cfa(m, dwarf_read_uleb(c), m->now.cfa_offset);
+		return 0;
+	case 0x0e: /* def_cfa_offset */
+		m->now.cfa_offset = (int64_t)dwarf_read_uleb(c);
+		return 0;
+	case 0x0f: /* def_cfa_expression */
+		set_cfa_expression(m, dwarf_take(c, dwarf_read_uleb(c)));
+		return 0;
+	case 0x12: /* def_cfa_sf */
+		number = dwarf_read_uleb(c);
+		set_cfa(m, number, (int64_t)((uint64_t)dwarf_read_sleb(c) * (uint64_t)m->common->data_factor));
+		return 0;
+	case 0x13: /* def_cfa_offset_sf */
+		m->now.cfa_offset = (int64_t)((uint64_t)dwarf_read_sleb(c) * (uint64_t)m->common->data_factor);
+		return 0;
+	default:
+		return -EBADMSG;
+	}
+}
+
 /* The instructions whose operands are all behind the first byte (DWARF 5, table 7.29). */
 static int run_extended(struct machine *m, struct dwarf_cursor *c, uint8_t opcode)
 {
@@ -356,31 +387,11 @@ static int run_extended(struct machine *m, struct dwarf_cursor *c, uint8_t opcod
 		return remember(m);
 	case 0x0b: /* restore_state */
 		return recall(m);
-	case 0x0c: /* def_cfa */
-		number = dwarf_read_uleb(c);
-		set_cfa(m, number, (int64_t)dwarf_read_uleb(c));
-		return 0;
-	case 0x0d: /* def_cfa_register */
-		set_cfa(m, dwarf_read_uleb(c), m->now.cfa_offset);
-		return 0;
-	case 0x0e: /* def_cfa_offset */
-		m->now.cfa_offset = (int64_t)dwarf_read_uleb(c);
-		return 0;
-	case 0x0f: /* def_cfa_expression */
-		set_cfa_expression(m, dwarf_take(c, dwarf_read_uleb(c)));
-		return 0;
 	case 0x10: /* expression */
 		save_by_expression(m, c);
 		return 0;
 	case 0x11: /* offset_extended_sf */
 		save_at(m, c, true, common->data_factor);
-		return 0;
-	case 0x12: /* def_cfa_sf */
-		number = dwarf_read_uleb(c);
-		set_cfa(m, number, (int64_t)((uint64_t)dwarf_read_sleb(c) * (uint64_t)common->data_factor));
-		return 0;
-	case 0x13: /* def_cfa_offset_sf */
-		m->now.cfa_offset = (int64_t)((uint64_t)dwarf_read_sleb(c) * (uint64_t)common->data_factor);
 		return 0;
 	case 0x14: /* val_offset */
 		save(m, dwarf_read_uleb(c), PLACE_OTHER, 0);
@@ -401,7 +412,7 @@ static int run_extended(struct machine *m, struct dwarf_cursor *c, uint8_t opcod
 		save_at(m, c, false, -common->data_factor);
 		return 0;
 	default:
-		return -EBADMSG;
+		return run_cfa(m, c, opcode);
 	}
 }
 
