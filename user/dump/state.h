@@ -16,7 +16,7 @@
 struct dump_state {
 	struct pybpf_wait wait; /* state and cause, as a wait in --mode=wall has them */
 	uint64_t futex;         /* address of the futex on which it sleeps, or 0 */
-	bool has_limit;         /* it sleeps for it only so long */
+	bool has_limit;         /* its sleep has a timeout */
 	uint64_t stack_pointer; /* of the program; 0: not known, as of a thread that runs */
 	uint64_t pc;            /* likewise: where it goes on */
 	uint64_t socket;        /* inode of the socket for which it waits and which is not described yet, or 0 */

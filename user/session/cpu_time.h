@@ -4,8 +4,8 @@
 #define SESSION_CPU_TIME_H
 
 /*
- * Returns the CPU time in seconds that pybpf and its helpers have taken: what may take only so long is measured by it,
- * so that a busy machine does not make it less.
+ * Returns the CPU time in seconds that pybpf and its helpers have taken. Work that has a limit of time is measured by
+ * it, so that a busy machine does not leave less of the work done.
  */
 double session_used_s(void);
 

@@ -7,7 +7,7 @@
  *
  *	the session is made             init, ask_kernel
  *	the run begins                  attach, begin
- *	while it goes on                take, tend
+ *	while it goes on                take, do_periodic_work
  *	some processes have ended       note_count, add_count, settle, forget_process
  *	an epoch ends (epochs.c)        prepare_epoch, note_count, add_count, settle of those in_epochs, forget_samples,
  *	                                keep_stacks, forget_frames
@@ -37,7 +37,7 @@ struct session_entry;
 struct session_account;
 struct session_options;
 
-/* What tend returns if it need not be called at a certain time: seconds, more than any clock has. */
+/* What do_periodic_work returns if it need not be called at a certain time: seconds, more than any clock has. */
 #define SESSION_NEVER_S 1e18
 
 /* A count of the kernel's map whose stack and process are known. */
@@ -139,8 +139,8 @@ struct session_measure {
 #define SESSION_RECORD(type) (1u << (type))
 
 /*
- * The measures in their order: attached, begun, tended, settled and told from the first to the last, ended and detached
- * from the last to the first.
+ * The measures in their order: the functions above are called from the first to the last, only end, detach
+ * and free from the last to the first.
  */
 #define SESSION_MEASURES 15
 extern const struct session_measure *const session_measures[SESSION_MEASURES];

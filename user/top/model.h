@@ -79,8 +79,8 @@ bool top_table_is_code(enum top_table table);
 void top_model_free(struct top_model *m);
 
 /*
- * Begins the next interval, which took so long; after too many names all begins anew with it. Samples are added by
- * top_model_add(), threads by the next functions. Returns 0 or -ENOMEM.
+ * Begins the next interval; after too many names all begins anew with it. duration_s: how long the interval took.
+ * Samples are added by top_model_add(), threads by the next functions. Returns 0 or -ENOMEM.
  */
 int top_model_begin(struct top_model *m, double duration_s);
 /* Adds samples that were asked for, and those of them that were lost. */

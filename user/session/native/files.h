@@ -92,7 +92,7 @@ uint32_t native_files_next_stopped(const struct native_files *f, double now);
 /* Asks for their rows, as native_files_make() does. *room: memory for an answer. */
 int native_files_pass_stops(struct native_files *f, uint32_t index, double now, struct native_ahead_rows *room);
 
-/* The process with code in no file has ended, of which it is nothing any more. now: CLOCK_MONOTONIC seconds. */
+/* A process has ended: the tables of its code in no file are removed. now: CLOCK_MONOTONIC seconds. */
 void native_files_forget_made(struct native_files *f, uint64_t life, double now);
 /*
  * Other code is where code in no file has been: samples from now on are of a file with another number. Returns 0 or
