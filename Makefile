@@ -119,8 +119,8 @@ $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/lib
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the
-# end, for what libdw.a may lack (user/symbols/elfutils_tree.c).
-$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/no_debuginfod.o $(BUILD)/user/network/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
+# end, for what libdw.a may lack (user/symbols/walk/elfutils_tree.c).
+$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/walk/no_debuginfod.o $(BUILD)/user/network/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
 	$(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(BUILD)/libuser.a
 

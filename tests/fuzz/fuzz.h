@@ -13,7 +13,7 @@
 
 #include "cpython/layout.h"
 #include "known_pythons.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,9 @@
  * changes.
  */
 #include "fuzz.h"
-#include "symbols/current_tasks.h"
-#include "symbols/environ.h"
-#include "symbols/thread_name.h"
+#include "symbols/tasks/current_tasks.h"
+#include "symbols/objects/environ.h"
+#include "symbols/objects/thread_name.h"
 
 #define BASE 0x7f0000000000u
 /* The process ends then: reads take longer than anything else. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Texts and names in which secrets are looked for: a byte that says whether the text is cut, then the text. */
 #include "fuzz.h"
-#include "symbols/py_secret.h"
+#include "symbols/secrets/py_secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Strings as they lie in memory: a byte for the layout, then the object from its header on. */
 #include "fuzz.h"
-#include "symbols/string.h"
+#include "symbols/objects/string.h"
 
 /* "\U00110000" for four bytes, "\ud800" for two, "\xff" for one. */
 #define GROWTH 4

@@ -5,9 +5,9 @@
  * bytes say how it changes.
  */
 #include "fuzz.h"
-#include "symbols/task_awaits.h"
-#include "symbols/task_read.h"
-#include "symbols/tasks.h"
+#include "symbols/tasks/task_awaits.h"
+#include "symbols/tasks/task_read.h"
+#include "symbols/tasks/tasks.h"
 
 #define BASE 0x7f0000000000u
 /* The process ends then: reads take longer than anything else. */

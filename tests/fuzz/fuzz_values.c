@@ -4,7 +4,7 @@
  * then all memory, whose last bytes say how it changes.
  */
 #include "fuzz.h"
-#include "symbols/py_value.h"
+#include "symbols/objects/py_value.h"
 
 /* Less memory is read byte by byte, over and over, which takes long and finds nothing. */
 #define LEAST 256

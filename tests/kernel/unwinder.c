@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "dump/freeze.h"
-#include "symbols/unwind.h"
+#include "symbols/walk/unwind.h"
 
 static bool print_frame(void *arg, const struct unwind_frame *frame)
 {

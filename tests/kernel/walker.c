@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "discovery/discovery.h"
 #include "symbols/pysym.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 static void json_string(const char *key, const char *text)
 {

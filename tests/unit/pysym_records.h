@@ -18,7 +18,7 @@
 
 #include "cpython/layout.h"
 #include "symbols/pysym.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 #define PROC     0x300000007ULL /* a number of 64 bits */
 #define CODE     0x7f0000001000ULL

@@ -25,8 +25,8 @@
 
 #include "cpython/layout.h"
 #include "symbols/pysym.h"
-#include "symbols/string.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/string.h"
+#include "symbols/walk/walk_user.h"
 
 #define SAVED_MAGIC   "pybpfmem"
 #define SAVED_VERSION 1

@@ -16,7 +16,7 @@
 
 #include "cpython/layout.h"
 #include "known_pythons.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define NO                PYBPF_NO_OFFSET

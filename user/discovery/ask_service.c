@@ -10,8 +10,8 @@
 #include "container/cgroup.h"
 #include "discovery/discovery.h"
 #include "discovery/service.h"
-#include "symbols/current_tasks.h"
-#include "symbols/environ.h"
+#include "symbols/tasks/current_tasks.h"
+#include "symbols/objects/environ.h"
 
 /* Bytes of an environment that are read: what is behind them is not seen. */
 #define ENVIRONMENT_MAX (256 * 1024)

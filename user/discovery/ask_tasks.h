@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "helper/helper.h"
-#include "symbols/task_read.h"
+#include "symbols/tasks/task_read.h"
 
 /*
  * Calls visit with each suspended task of the process (with whole_tree each task), until it returns non-zero.

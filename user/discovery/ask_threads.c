@@ -15,7 +15,7 @@
 #include "base/remote.h"
 #include "helper/helper.h"
 #include "symbols/code_content.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* Longest wait for an answer: it comes when the slice is over, unless the process's memory is slow to read. */
 #define PATIENCE_S 0.25

@@ -15,7 +15,7 @@
 #include "pybpf.h"
 #include "symbols/pysym.h"
 #include "symbols/stacks.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* The only process of these tables. */
 #define DUMP_PROC_ID 1

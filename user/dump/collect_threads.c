@@ -16,8 +16,8 @@
 #include "dump/thread_locals.h"
 #include "helper/helper.h"
 #include "rights/priority.h"
-#include "symbols/page_cache.h"
-#include "symbols/thread_name.h"
+#include "symbols/walk/page_cache.h"
+#include "symbols/objects/thread_name.h"
 
 /* Longest wait for threads to stop, all together, beside those that do: they stop when an uninterruptible sleep ends.
  */

@@ -11,7 +11,7 @@
 #include "discovery/list.h"
 #include "dump/state.h"
 #include "helper/helper.h"
-#include "symbols/unwind.h"
+#include "symbols/walk/unwind.h"
 
 struct dump_core;
 

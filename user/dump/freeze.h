@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/intern.h"
 #include "dump/state.h"
-#include "symbols/unwind.h"
+#include "symbols/walk/unwind.h"
 
 struct dump_freeze {
 	pid_t pid;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/procfs.h"
-#include "symbols/page_cache.h"
+#include "symbols/walk/page_cache.h"
 
 /* Longest wait for the search, through up to 1 GiB, and for those of a question. */
 #define SEARCH_PATIENCE_S 4.0

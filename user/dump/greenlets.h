@@ -10,8 +10,8 @@
 
 #include "helper/helper.h"
 #include "pybpf.h"
-#include "symbols/greenlet.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/greenlet.h"
+#include "symbols/walk/walk_user.h"
 
 /* Most greenlets of a process that are read: a second. */
 #define DUMP_GREENLETS_MAX 8192

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cpython/facts.h"
-#include "symbols/py_frame.h"
-#include "symbols/thread_name.h"
+#include "symbols/objects/py_frame.h"
+#include "symbols/objects/thread_name.h"
 
 struct reader {
 	struct py_values *v;

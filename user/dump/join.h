@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "symbols/py_value.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/py_value.h"
+#include "symbols/walk/walk_user.h"
 
 /*
  * Returns pthread_self() of the thread that one with this stack joins, if it sleeps for a lock; 0: none. *frames: how

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/py_frame.h"
+#include "symbols/objects/py_frame.h"
 
 /* A variable as it is packed: its marks follow, and a name and a text, each with its NUL. */
 struct packed {

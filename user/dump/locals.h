@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "dump/variables.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* Most bytes of the variables of a thread. */
 #define DUMP_LOCALS_MAX (512 * 1024)

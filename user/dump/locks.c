@@ -15,8 +15,8 @@
 #include "dump/join.h"
 #include "dump/variables.h"
 #include "symbols/exception_table.h"
-#include "symbols/py_frame.h"
-#include "symbols/py_lock.h"
+#include "symbols/objects/py_frame.h"
+#include "symbols/objects/py_lock.h"
 #include "symbols/code_content.h"
 #include "symbols/words.h"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbols/py_value.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/py_value.h"
+#include "symbols/walk/walk_user.h"
 
 /* Most locks of a thread that are kept. */
 #define DUMP_LOCKS_MAX 16

@@ -10,7 +10,7 @@
 
 #include "helper/helper.h"
 #include "native/demangle.h"
-#include "symbols/unwind.h"
+#include "symbols/walk/unwind.h"
 
 /* Most frames of a thread; the rest, its outermost ones, are missing then. */
 #define DUMP_NATIVE_MAX 1024

@@ -11,7 +11,7 @@
 #include "base/procfs.h"
 #include "cpython/facts.h"
 #include "helper/helper.h"
-#include "symbols/page_cache.h"
+#include "symbols/walk/page_cache.h"
 
 /* Most pairs of reads of a stack, until two agree: a thread that runs changes its stack all the time. */
 #define ATTEMPTS 8

@@ -13,8 +13,8 @@
 #include "dump/threads.h"
 #include "helper/helper.h"
 #include "pybpf.h"
-#include "symbols/thread_name.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/thread_name.h"
+#include "symbols/walk/walk_user.h"
 
 /* The thread to read. */
 struct dump_stack_of {

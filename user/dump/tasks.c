@@ -21,9 +21,9 @@
 #include "dump/dump.h"
 #include "helper/helper.h"
 #include "session/wait_name.h"
-#include "symbols/current_tasks.h"
+#include "symbols/tasks/current_tasks.h"
 #include "symbols/stacks.h"
-#include "symbols/tasks.h"
+#include "symbols/tasks/tasks.h"
 
 /* Readings of all tasks. The last one counts; a task of a loop that runs all the time has to be in two of them. */
 #define READINGS 4

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbols/task_read.h"
+#include "symbols/tasks/task_read.h"
 
 struct discovery_python;
 struct dump_process;

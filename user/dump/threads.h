@@ -10,7 +10,7 @@
 
 #include "base/intern.h"
 #include "pybpf.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* Bytes of the name of an exception's class that are kept, with its NUL. */
 #define DUMP_EXCEPTION_NAME 64

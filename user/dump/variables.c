@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cpython/facts.h"
-#include "symbols/py_frame.h"
+#include "symbols/objects/py_frame.h"
 
 /* co_flags (Include/cpython/code.h). */
 #define CO_VARARGS     4

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "pybpf.h"
-#include "symbols/py_value.h"
+#include "symbols/objects/py_value.h"
 
 enum dump_local_kind {
 	DUMP_LOCAL_ARGUMENT,

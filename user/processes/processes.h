@@ -16,7 +16,7 @@
 #include "discovery/service.h"
 #include "kernel/watch.h"
 #include "pybpf.h"
-#include "symbols/current_tasks.h"
+#include "symbols/tasks/current_tasks.h"
 
 enum processes_state {
 	PROCESSES_LOOKING, /* still being searched for an interpreter */

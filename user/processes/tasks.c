@@ -5,8 +5,8 @@
  */
 #include "base/log.h"
 #include "base/remote.h"
-#include "symbols/current_tasks.h"
-#include "symbols/walk_user.h"
+#include "symbols/tasks/current_tasks.h"
+#include "symbols/walk/walk_user.h"
 #include "processes/internal.h"
 
 /*

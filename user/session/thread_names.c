@@ -20,7 +20,7 @@
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"
-#include "symbols/thread_name.h"
+#include "symbols/objects/thread_name.h"
 
 /* Most threads whose names are kept; beyond it all are forgotten, and read anew where they live. */
 #define MAX_NAMES 65536

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 #include "kernel/calls.h"
-#include "symbols/task_awaits.h"
-#include "symbols/task_read.h"
+#include "symbols/tasks/task_awaits.h"
+#include "symbols/tasks/task_read.h"
 
 const char *session_state_name(enum pybpf_state state)
 {

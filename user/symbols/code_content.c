@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/string_read.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/string_read.h"
+#include "symbols/walk/walk_user.h"
 
 void pysym_code_content_free(struct pysym_code_content *content)
 {

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "pybpf.h"
-#include "symbols/string.h"
-#include "symbols/walk_user.h"
+#include "symbols/objects/string.h"
+#include "symbols/walk/walk_user.h"
 
 /* The content of a code object; unknown members are NULL. */
 struct pysym_code_content {

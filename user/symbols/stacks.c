@@ -9,7 +9,7 @@
 
 #include "profile/own.h"
 #include "cpython/opcodes.h"
-#include "symbols/tasks.h"
+#include "symbols/tasks/tasks.h"
 
 struct stack {
 	uint64_t id;

@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "pybpf.h"
 #include "symbols/kernel_names.h"
-#include "symbols/native_frames.h"
+#include "symbols/native/native_frames.h"
 #include "symbols/pysym.h"
 
 struct stacks;

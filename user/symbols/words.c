@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cpython/facts.h"
-#include "symbols/string_read.h"
+#include "symbols/objects/string_read.h"
 
 /* Most items of a tuple that are read; the names of the longest module of the standard library are some 700. */
 #define ITEMS_MAX 1024

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "pybpf.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* The first character of a word. */
 #define PYSYM_WORD_NAME   'n'

@@ -16,7 +16,7 @@
 #include "discovery/ask_threads.h"
 #include "helper/helper.h"
 #include "symbols/code_content.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 #define SLICE_S 60 /* longer than a busy machine keeps the test from a CPU */
 /* Questions that it takes to read the list of a process. */

@@ -4,9 +4,9 @@
 
 #include "profiles.h"
 #include "profile/mappings.h"
-#include "symbols/native_frames.h"
-#include "symbols/native_plumbing.h"
-#include "symbols/native_roles.h"
+#include "symbols/native/native_frames.h"
+#include "symbols/native/native_plumbing.h"
+#include "symbols/native/native_roles.h"
 
 #define LIBPYTHON 1
 #define EXTENSION 2

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "symbols/page_cache.h"
+#include "symbols/walk/page_cache.h"
 
 #define PAGE  4096u
 #define PAGES 600u

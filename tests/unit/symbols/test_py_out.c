@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Places of addresses in a text, of which parts are taken back, replaced or cut off. */
-#include "symbols/py_out.h"
+#include "symbols/objects/py_out.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * not be shown: here those that are texts, and those that the name tells; dump --locals is shown all of them by
  * tests/e2e/test_dump_secrets.py.
  */
-#include "symbols/py_secret.h"
+#include "symbols/secrets/py_secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /* Texts of objects in memory that the test makes, which lies and changes: of every layout. */
 #include "walk_world.h"
 
-#include "symbols/py_secret.h"
-#include "symbols/py_value.h"
+#include "symbols/secrets/py_secret.h"
+#include "symbols/objects/py_value.h"
 
 /* PyTypeObject from the end of the object's header on, as py_value_internal.h has it. */
 #define TYPE_SIZE       0

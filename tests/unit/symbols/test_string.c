@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "symbols/string.h"
+#include "symbols/objects/string.h"
 
 static struct pybpf_layout layout_of(int major, int minor, bool free_threaded)
 {

@@ -2,7 +2,7 @@
 /* Tasks in memory that the test makes: functions, what they await, lists that change, and memory that lies. */
 #include "walk_world.h"
 
-#include "symbols/task_read.h"
+#include "symbols/tasks/task_read.h"
 
 #define THREAD_NODE 32
 #define TASK_ROOM   256

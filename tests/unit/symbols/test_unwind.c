@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "symbols/unwind.h"
+#include "symbols/walk/unwind.h"
 
 /* A function of it calls the tests, so that it is on the stack of each. */
 #define LIBRARY "libcmocka.so.0"

@@ -11,7 +11,7 @@
 #include "native/ask.h"
 #include "session/native/pages.h"
 #include "session/native/stops.h"
-#include "symbols/native_frames.h"
+#include "symbols/native/native_frames.h"
 
 enum native_file_state {
 	NATIVE_FILE_WANTED,     /* its table is to be made */

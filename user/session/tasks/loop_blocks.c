@@ -15,7 +15,7 @@
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/place_name.h"
-#include "symbols/tasks.h"
+#include "symbols/tasks/tasks.h"
 
 /* The tasks of a place are one, as their names may be different ones for each request. */
 struct place {

@@ -15,7 +15,7 @@
 #include "session/native/native.h"
 #include "session/source_file.h"
 #include "session/waits/comm.h"
-#include "symbols/walk_user.h"
+#include "symbols/walk/walk_user.h"
 
 /* Longest time of one question. */
 #define QUESTION_S 0.005
