@@ -88,9 +88,9 @@ static int on_tick(void *arg)
 	struct agent *a = arg;
 	int err = look_at_helpers();
 
-	agent_notify_tend(&a->notify);
+	agent_notify_tell_alive(&a->notify);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
-		err = a->sinks[i]->tend ? a->sinks[i]->tend(a) : 0;
+		err = a->sinks[i]->do_periodic_work ? a->sinks[i]->do_periodic_work(a) : 0;
 	if (err)
 		return err;
 	if (clock_s(CLOCK_MONOTONIC) >= a->end)

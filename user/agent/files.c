@@ -65,7 +65,7 @@ static int open_files(struct agent *a, struct error *error)
 	return err;
 }
 
-static int tend_part(struct agent_part *part)
+static int poll_part(struct agent_part *part)
 {
 	int err = archive_keeper_poll(&part->keeper, 0);
 
@@ -76,12 +76,12 @@ static int tend_part(struct agent_part *part)
 	return err;
 }
 
-static int tend(struct agent *a)
+static int do_periodic_work(struct agent *a)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < a->nr_parts && !err; i++)
-		err = tend_part(&a->parts[i]);
+		err = poll_part(&a->parts[i]);
 	return err;
 }
 
@@ -90,7 +90,7 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	const struct archive_span span = {.begin_ms = epoch->begin_ns / 1000000,
 					  .length_ms = epoch->length_ns / 1000000};
 	struct archive_keeper *keeper = &epoch->part->keeper;
-	int err = tend_part(epoch->part);
+	int err = poll_part(epoch->part);
 
 	if (err)
 		return err;
@@ -149,7 +149,7 @@ const struct agent_sink agent_files_sink = {
 	.is_wanted = is_wanted,
 	.open = open_files,
 	.take = take,
-	.tend = tend,
+	.do_periodic_work = do_periodic_work,
 	.count = count,
 	.reload = reload,
 	.close = close_files,

@@ -62,7 +62,7 @@ void agent_notify_tell(const struct agent_notify *notify, const char *state)
 		return;
 }
 
-void agent_notify_tend(struct agent_notify *notify)
+void agent_notify_tell_alive(struct agent_notify *notify)
 {
 	double now = clock_s(CLOCK_MONOTONIC);
 

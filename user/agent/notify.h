@@ -20,7 +20,7 @@ int agent_notify_open(struct agent_notify *notify, struct error *error);
 /* Tells a state, such as "READY=1". What cannot be told now is not told: nothing waits for the manager. */
 void agent_notify_tell(const struct agent_notify *notify, const char *state);
 /* Tells that the agent works, if that is due. To be called often. */
-void agent_notify_tend(struct agent_notify *notify);
+void agent_notify_tell_alive(struct agent_notify *notify);
 /* May be called twice, and on a zeroed struct. */
 void agent_notify_close(struct agent_notify *notify);
 

@@ -288,7 +288,7 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	return err;
 }
 
-static int tend(struct agent *a)
+static int do_periodic_work(struct agent *a)
 {
 	struct push_counts now;
 
@@ -341,7 +341,7 @@ const struct agent_sink agent_push_sink = {
 	.is_wanted = is_wanted,
 	.open = open_receivers,
 	.take = take,
-	.tend = tend,
+	.do_periodic_work = do_periodic_work,
 	.count = count,
 	.close = close_receivers,
 };

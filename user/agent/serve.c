@@ -235,7 +235,7 @@ static void allow_requests(struct agent *a)
 	a->requests_allowed_at = now;
 }
 
-static int tend(struct agent *a)
+static int do_periodic_work(struct agent *a)
 {
 	struct serve_request request;
 	int err = end_profiles(a), more = 1;
@@ -267,7 +267,7 @@ const struct agent_sink agent_serve_sink = {
 	.name = "serve",
 	.is_wanted = is_wanted,
 	.open = open_server,
-	.tend = tend,
+	.do_periodic_work = do_periodic_work,
 	.count = count,
 	.close = close_server,
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Where the agent's profiles go. Each sink is a row of the table in sinks.c: a struct agent_sink, whose state is a
- *member of struct agent (internal.h). agent.c calls the rows that the options want, in the order of a run:
+ * member of struct agent (internal.h). agent.c calls the rows that the options want, in the order of a run:
  *
  *	pybpf has all its rights         open
- *	while it samples                 tend, ten times a second or less; take, at the end of each epoch
+ *	while it samples                 do_periodic_work, ten times a second or less; take, at the end of each epoch
  *	the metrics are wanted           count
  *	the options were read again      reload
  *	the run has ended                close
@@ -43,7 +43,7 @@ struct agent_sink {
 	 */
 	int (*take)(struct agent *a, const struct agent_epoch *epoch);
 	/* Does what is due, without waiting. An error, which has been logged, ends the run. */
-	int (*tend)(struct agent *a);
+	int (*do_periodic_work)(struct agent *a);
 	/* Adds its numbers. */
 	void (*count)(const struct agent *a, struct agent_metrics *metrics);
 	/* a->options has changed. */
