@@ -168,14 +168,14 @@ static int send_epoch(struct sending *s, const struct profile *profile, uint64_t
 /* Says what was lost since it was last said: a line for each cause. */
 static void tell_lost(const struct agent *a, size_t i, const struct push_counts *now)
 {
-	const struct push_counts *told = &a->receivers[i].told;
+	const struct push_counts *reported = &a->receivers[i].reported;
 
 	for (int cause = 0; cause < PUSH_CAUSES; cause++) {
-		if (now->dropped[cause] > told->dropped[cause])
+		if (now->dropped[cause] > reported->dropped[cause])
 			log_warn("requests lost on the way to %.*s: %" PRIu64 "; %s", SHOWN(a, i),
-				 now->dropped[cause] - told->dropped[cause], causes[cause]);
+				 now->dropped[cause] - reported->dropped[cause], causes[cause]);
 	}
-	if (now->restarts > told->restarts)
+	if (now->restarts > reported->restarts)
 		log_warn("the process that sends to %.*s ended by a signal, and was started again", SHOWN(a, i));
 }
 
@@ -184,11 +184,11 @@ static int look_at(struct agent *a, size_t i)
 {
 	struct agent_receiver *receiver = &a->receivers[i];
 	struct push_counts now;
-	bool was_gone = receiver->told.gone;
+	bool was_gone = receiver->reported.gone;
 
 	push_count(receiver->push, &now);
 	tell_lost(a, i, &now);
-	receiver->told = now;
+	receiver->reported = now;
 	if (now.gone && !was_gone)
 		log_error("the process that sends to %.*s has ended: nothing can be sent any more", SHOWN(a, i));
 	return now.gone ? -EPIPE : 0;
