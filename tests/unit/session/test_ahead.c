@@ -274,7 +274,7 @@ static void finish(void)
 		session_parts_free(&t->map);
 	}
 	assert_int_equal(session_ahead_settle(&played.ahead, &news, take, NULL), 0);
-	assert_int_equal(played.ahead.told.count, 0);
+	assert_int_equal(played.ahead.reported.count, 0);
 	session_parts_free(&news.ended);
 	session_ahead_free(&played.ahead);
 }
@@ -368,7 +368,7 @@ static void test_sleeps_on(void **unused)
 			assert_int_equal(played.threads[i].told.count, 1);
 		}
 	}
-	assert_int_equal(played.ahead.told.count, 2 * THREADS);
+	assert_int_equal(played.ahead.reported.count, 2 * THREADS);
 	for (int i = 0; i < THREADS; i++)
 		played.threads[i].next_ns = played.end_ns;
 	finish();
@@ -384,10 +384,10 @@ static void test_forget_process(void **unused)
 	end_epoch(MS, 0);
 	for (uint64_t proc_id = 1; proc_id <= 3; proc_id++) {
 		session_ahead_forget_process(&played.ahead, proc_id);
-		for (size_t i = 0; i < played.ahead.told.count; i++)
-			assert_true(played.ahead.told.items[i].key.thread.proc_id > proc_id);
+		for (size_t i = 0; i < played.ahead.reported.count; i++)
+			assert_true(played.ahead.reported.items[i].key.thread.proc_id > proc_id);
 	}
-	assert_int_equal(played.ahead.told.count, 0);
+	assert_int_equal(played.ahead.reported.count, 0);
 	for (int i = 0; i < THREADS; i++)
 		session_parts_free(&played.threads[i].map);
 	session_ahead_free(&played.ahead);

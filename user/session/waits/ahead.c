@@ -10,20 +10,20 @@
 
 void session_ahead_free(struct session_ahead *ahead)
 {
-	session_parts_free(&ahead->told);
+	session_parts_free(&ahead->reported);
 	*ahead = (struct session_ahead){.end_ns = 0};
 }
 
 void session_ahead_forget_process(struct session_ahead *ahead, uint64_t proc_id)
 {
-	struct session_parts *told = &ahead->told;
+	struct session_parts *reported = &ahead->reported;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < told->count; i++) {
-		if (told->items[i].key.thread.proc_id != proc_id)
-			told->items[kept++] = told->items[i];
+	for (size_t i = 0; i < reported->count; i++) {
+		if (reported->items[i].key.thread.proc_id != proc_id)
+			reported->items[kept++] = reported->items[i];
 	}
-	told->count = kept;
+	reported->count = kept;
 }
 
 static int compare(const struct pybpf_thread_key *one, const struct pybpf_thread_key *other)
@@ -52,15 +52,15 @@ struct some {
 
 /* All that is known of one thread. */
 struct one {
-	struct some ended, told;
+	struct some ended, reported;
 	const struct pybpf_thread *lives; /* NULL: it does not */
 };
 
 struct settling {
 	struct session_ahead *ahead;
 	const struct session_ahead_news *news;
-	struct session_parts told;    /* ahead, from now on */
-	size_t ended, before, thread; /* places of the next ones: in news, in ahead->told, in news */
+	struct session_parts reported; /* ahead, from now on */
+	size_t ended, before, thread;  /* places of the next ones: in news, in ahead->reported, in news */
 	int (*tell)(const struct session_part *part, void *arg);
 	void *arg;
 };
@@ -80,14 +80,14 @@ static bool find_next(struct settling *s, struct one *one)
 {
 	const struct session_ahead_news *news = s->news;
 	const struct pybpf_thread *lives = s->thread < news->nr_threads ? &news->threads[s->thread] : NULL;
-	const struct some ended = some_of(&news->ended, s->ended), told = some_of(&s->ahead->told, s->before);
+	const struct some ended = some_of(&news->ended, s->ended), reported = some_of(&s->ahead->reported, s->before);
 	struct pybpf_thread_key least = {0}, of;
 	bool any = false;
 
 	for (int i = 0; i < 3; i++) {
-		if (i == 0 ? !ended.count : i == 1 ? !told.count : !lives)
+		if (i == 0 ? !ended.count : i == 1 ? !reported.count : !lives)
 			continue;
-		of = i == 0 ? ended.parts->key.thread : i == 1 ? told.parts->key.thread : lives->id;
+		of = i == 0 ? ended.parts->key.thread : i == 1 ? reported.parts->key.thread : lives->id;
 		if (!any || compare(&of, &least) < 0)
 			least = of;
 		any = true;
@@ -97,10 +97,10 @@ static bool find_next(struct settling *s, struct one *one)
 	*one = (struct one){.lives = lives && !compare(&lives->id, &least) ? lives : NULL};
 	if (is_of(&ended, &least))
 		one->ended = ended;
-	if (is_of(&told, &least))
-		one->told = told;
+	if (is_of(&reported, &least))
+		one->reported = reported;
 	s->ended += one->ended.count;
-	s->before += one->told.count;
+	s->before += one->reported.count;
 	s->thread += one->lives != NULL;
 	return true;
 }
@@ -127,35 +127,35 @@ static int tell_all(const struct settling *s, struct session_part *parts, size_t
 	return err;
 }
 
-/* Notes what is told ahead of the kernel. That a thread lives is known by its time on a CPU, also if that is 0. */
-static int note_told(struct settling *s, const struct session_part present[SESSION_PRESENTS])
+/* Notes what is reported ahead of the kernel. That a thread lives is known by its time on a CPU, also if that is 0. */
+static int note_reported(struct settling *s, const struct session_part present[SESSION_PRESENTS])
 {
 	int err = 0;
 
 	for (int i = 0; i < SESSION_PRESENTS && !err; i++) {
 		if (present[i].time.ns || i == SESSION_PRESENT_RUNS)
-			err = session_parts_add(&s->told, &present[i].key, &present[i].time);
+			err = session_parts_add(&s->reported, &present[i].key, &present[i].time);
 	}
 	return err;
 }
 
-/* The thread lives: its time is told up to the end of the epoch. */
+/* The thread lives: its time is reported up to the end of the epoch. */
 static int settle_living(struct settling *s, struct one *one)
 {
 	const uint64_t end_ns = s->news->end_ns, begin_ns = one->lives->begin_ns;
-	/* One that was told of before has all of its time until then in what was told. */
-	const uint64_t since_ns = one->told.count && s->ahead->end_ns > begin_ns ? s->ahead->end_ns : begin_ns;
+	/* One that was reported before has all of its time until then in what was reported. */
+	const uint64_t since_ns = one->reported.count && s->ahead->end_ns > begin_ns ? s->ahead->end_ns : begin_ns;
 	const uint64_t known_ns = session_parts_sum(one->ended.parts, one->ended.count) + one->lives->running_ns;
-	const uint64_t life_ns = beyond(end_ns, since_ns) + session_parts_sum(one->told.parts, one->told.count);
+	const uint64_t life_ns = beyond(end_ns, since_ns) + session_parts_sum(one->reported.parts, one->reported.count);
 	struct session_part present[SESSION_PRESENTS], rest[SESSION_PRESENTS];
 	int err;
 
 	session_parts_of_thread(one->lives, end_ns, s->news->min_block_ns, present);
 	session_parts_fit(present, one->lives->running_ns, beyond(life_ns, known_ns));
-	err = note_told(s, present);
+	err = note_reported(s, present);
 	memcpy(rest, present, sizeof(rest));
-	session_parts_take_off(one->ended.parts, one->ended.count, rest, SESSION_PRESENTS, one->told.parts,
-			       one->told.count);
+	session_parts_take_off(one->ended.parts, one->ended.count, rest, SESSION_PRESENTS, one->reported.parts,
+			       one->reported.count);
 	return err ?: tell_all(s, one->ended.parts, one->ended.count) ?: tell_all(s, rest, SESSION_PRESENTS);
 }
 
@@ -166,10 +166,10 @@ static int settle_one(struct settling *s, struct one *one)
 
 	if (one->lives && s->news->end_ns && !ended)
 		return settle_living(s, one);
-	session_parts_take_off(one->ended.parts, one->ended.count, NULL, 0, one->told.parts, one->told.count);
-	/* No epoch ends, and others are told of when it does. */
-	for (size_t i = 0; i < one->told.count && !s->news->end_ns && !ended && !err; i++)
-		err = session_parts_add(&s->told, &one->told.parts[i].key, &one->told.parts[i].time);
+	session_parts_take_off(one->ended.parts, one->ended.count, NULL, 0, one->reported.parts, one->reported.count);
+	/* No epoch ends, and others are reported when it does. */
+	for (size_t i = 0; i < one->reported.count && !s->news->end_ns && !ended && !err; i++)
+		err = session_parts_add(&s->reported, &one->reported.parts[i].key, &one->reported.parts[i].time);
 	return err ?: tell_all(s, one->ended.parts, one->ended.count);
 }
 
@@ -183,8 +183,8 @@ int session_ahead_settle(struct session_ahead *ahead, struct session_ahead_news 
 	session_parts_sort(&news->ended);
 	while (!err && find_next(&s, &one))
 		err = settle_one(&s, &one);
-	session_parts_free(&ahead->told);
-	ahead->told = s.told;
+	session_parts_free(&ahead->reported);
+	ahead->reported = s.reported;
 	if (news->end_ns)
 		ahead->end_ns = news->end_ns;
 	return err;

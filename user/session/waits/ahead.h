@@ -10,8 +10,8 @@
 #include "session/waits/parts.h"
 
 struct session_ahead {
-	struct session_parts told; /* ahead of the kernel, at the end of the last epoch; sorted by thread */
-	uint64_t end_ns;           /* of that epoch, in the kernel's clock */
+	struct session_parts reported; /* ahead of the kernel, at the end of the last epoch; sorted by thread */
+	uint64_t end_ns;               /* of that epoch, in the kernel's clock */
 };
 
 void session_ahead_free(struct session_ahead *ahead);
@@ -29,9 +29,9 @@ struct session_ahead_news {
 
 void session_ahead_sort(struct pybpf_thread *threads, size_t count);
 /*
- * Calls tell for each part of each thread's time that was not told before, until it returns a negative errno; a thread
- * that lives is told of with its time on a CPU, also if that is 0. news->ended is sorted, and its times change. Returns
- * 0, that errno, or -ENOMEM.
+ * Calls tell for each part of each thread's time that was not reported before, until it returns a negative errno; a
+ * thread that lives is reported with its time on a CPU, also if that is 0. news->ended is sorted, and its times change.
+ * Returns 0, that errno, or -ENOMEM.
  */
 int session_ahead_settle(struct session_ahead *ahead, struct session_ahead_news *news,
 			 int (*tell)(const struct session_part *part, void *arg), void *arg);
