@@ -24,7 +24,7 @@
  * - the time of threads is kept before the timer samples them, and to the end of all else: schedstat, states and waits
  * stand before the samples;
  * - resident memory and waits take counts in place of samples;
- * - last snapshots of tasks are taken before the stacks of sleepers are given up and the waits stop;
+ * - last snapshots of tasks are taken before the initial stacks are given up and the waits stop;
  * - waits and samples say which sample of the profile has the times and intervals, which are settled behind them;
  * - the account begins with what most time or memory is in, and goes on with what is missing of it.
  */

@@ -160,7 +160,7 @@ struct session_account {
 	uint64_t unread_names;                        /* threads whose names in Python were not read for lack of time */
 	/* Threads that slept when the run began and whose stacks were not read: those that slept on to the end of the
 	   run, and the others; the time of both in the profile. */
-	uint64_t unread_sleepers, late_sleepers, unread_sleepers_ns;
+	uint64_t unread_initial_stacks, late_initial_stacks, unread_initial_ns;
 	uint64_t lost_time_ns, lost_threads; /* for which there was no room */
 	bool has_gil;
 	struct session_gil_account gil; /* of SESSION_GIL */

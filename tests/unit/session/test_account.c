@@ -307,18 +307,18 @@ static void test_lines_of_unread_threads(void **state)
 	char *text;
 
 	(void)state;
-	a.late_sleepers = 3;
-	a.unread_sleepers_ns = 900000000;
+	a.late_initial_stacks = 3;
+	a.unread_initial_ns = 900000000;
 	text = print(&a);
 	assert_null(strstr(text, "not read"));
 	free(text);
-	a.unread_sleepers_ns = 1100000000;
+	a.unread_initial_ns = 1100000000;
 	assert_prints(&a,
 		      "\npybpf: the stacks of 3 threads that did not run when pybpf began were not read before they "
 		      "ran or pybpf ended: 1.10 thread-seconds are in [asleep since before the run]\n");
-	a.late_sleepers = 0;
-	a.unread_sleepers = 1;
-	a.unread_sleepers_ns = 0;
+	a.late_initial_stacks = 0;
+	a.unread_initial_stacks = 1;
+	a.unread_initial_ns = 0;
 	assert_prints(&a,
 		      "\npybpf: the stack of 1 thread that did not run when pybpf began was not read before it ran or "
 		      "pybpf ended: 0.00 thread-seconds are in [asleep since before the run]\n");

@@ -288,7 +288,7 @@ static void test_all_are_read(void **state)
 	run(s, 10);
 	assert_int_equal(one->read, FEW);
 	assert_int_equal(other->read, FEW);
-	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+	assert_int_equal(account_of(s).unread_initial_stacks + account_of(s).late_initial_stacks, 0);
 }
 
 /* Tables for native frames are waited for, but not for long, and no other process waits for them. */
@@ -347,7 +347,7 @@ static void test_processes_of_a_user_take_turns(void **state)
 	assert_int_equal(few->read, FEW);
 	assert_in_range(many->read, 1, MANY - 1);
 	assert_true(few->last_read < many->last_read);
-	assert_int_equal(account_of(s).unread_sleepers, MANY - many->read);
+	assert_int_equal(account_of(s).unread_initial_stacks, MANY - many->read);
 }
 
 /* A helper that serves others meanwhile would read the list anew each time. */
@@ -392,7 +392,7 @@ static void test_time_is_bounded(void **state)
 	assert_true(run(s, 30) < 0.1);
 	/* As session/waits/initial_stacks.c says: 2 s, and 0.1 s for each second. */
 	assert_in_range(slow->read, 1, (uint32_t)((2 + 0.1 * 30) / slow->question_s) + 1);
-	assert_int_equal(account_of(s).unread_sleepers, MANY - slow->read);
+	assert_int_equal(account_of(s).unread_initial_stacks, MANY - slow->read);
 }
 
 /* Each code object's path is looked at on a file system that takes its time. */
@@ -406,7 +406,7 @@ static void test_slow_paths_do_not_hold_a_turn(void **state)
 	assert_int_equal(session_initial_stacks_find(s), 0);
 	assert_true(run(s, 10) < 0.2);
 	assert_int_equal(slow->read, FEW);
-	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+	assert_int_equal(account_of(s).unread_initial_stacks + account_of(s).late_initial_stacks, 0);
 }
 
 static void test_those_that_woke_are_counted(void **state)
@@ -420,8 +420,8 @@ static void test_those_that_woke_are_counted(void **state)
 	run(s, 10);
 	assert_int_equal(awake->read, 0);
 	assert_int_equal(asleep->read, FEW);
-	assert_int_equal(account_of(s).late_sleepers, FEW);
-	assert_int_equal(account_of(s).unread_sleepers, 0);
+	assert_int_equal(account_of(s).late_initial_stacks, FEW);
+	assert_int_equal(account_of(s).unread_initial_stacks, 0);
 }
 
 /* The kernel's event of a process that has just started may come later than its threads. */
@@ -437,7 +437,7 @@ static void test_a_record_may_come_later(void **state)
 	assert_int_equal(late->read, FEW);
 	assert_int_equal(other->read, FEW);
 	assert_true(other->last_read < BEGIN_S + late->known_at);
-	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, 0);
+	assert_int_equal(account_of(s).unread_initial_stacks + account_of(s).late_initial_stacks, 0);
 }
 
 /* Or never: the event is lost. Where the process has ended meanwhile, nothing is. */
@@ -453,7 +453,7 @@ static void test_a_record_may_never_come(void **state)
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
 	assert_int_equal(lost->read + ended->read, 0);
-	assert_int_equal(account_of(s).unread_sleepers + account_of(s).late_sleepers, FEW);
+	assert_int_equal(account_of(s).unread_initial_stacks + account_of(s).late_initial_stacks, FEW);
 }
 
 static void test_those_of_a_process_without_an_answer_are_counted(void **state)
@@ -466,7 +466,7 @@ static void test_those_of_a_process_without_an_answer_are_counted(void **state)
 	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
-	assert_int_equal(account_of(s).late_sleepers + account_of(s).unread_sleepers, FEW);
+	assert_int_equal(account_of(s).late_initial_stacks + account_of(s).unread_initial_stacks, FEW);
 }
 
 /* What one process costs ends no run. */
@@ -480,7 +480,7 @@ static void test_those_without_memory_are_counted(void **state)
 	assert_int_equal(session_initial_stacks_find(s), 0);
 	run(s, 10);
 	assert_int_equal(other->read, FEW);
-	assert_int_equal(account_of(s).late_sleepers, FEW);
+	assert_int_equal(account_of(s).late_initial_stacks, FEW);
 }
 
 int main(void)

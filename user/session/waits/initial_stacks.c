@@ -336,13 +336,13 @@ void session_initial_stacks_tell(const struct session *s, struct session_account
 {
 	const struct session_initial_stacks *l = &s->waits.initial_stacks;
 
-	account->late_sleepers = l->late;
-	account->unread_sleepers_ns = l->unread_ns;
+	account->late_initial_stacks = l->late;
+	account->unread_initial_ns = l->unread_ns;
 	for (uint32_t i = 0; i < l->nr_processes; i++) {
 		const struct processes_record *record = processes_find_record(s->processes, l->processes[i].proc_id);
 
 		if (record && record->state == PROCESSES_PYTHON)
-			account->unread_sleepers += l->processes[i].end - l->processes[i].next;
+			account->unread_initial_stacks += l->processes[i].end - l->processes[i].next;
 	}
 }
 
@@ -372,12 +372,12 @@ static void end(struct session *s)
 
 static void print(const struct session_account *a, const struct profile *p, FILE *out)
 {
-	uint64_t threads = a->unread_sleepers + a->late_sleepers, total_ns = 0;
+	uint64_t threads = a->unread_initial_stacks + a->late_initial_stacks, total_ns = 0;
 
 	(void)p;
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
 		total_ns += a->state_ns[i];
-	if (!threads || (!a->unread_sleepers && (double)a->unread_sleepers_ns < LATE_SHARE * (double)total_ns))
+	if (!threads || (!a->unread_initial_stacks && (double)a->unread_initial_ns < LATE_SHARE * (double)total_ns))
 		return;
 	fputs(threads == 1 ? "pybpf: the stack of " : "pybpf: the stacks of ", out);
 	session_print_grouped(threads, out);
@@ -385,13 +385,13 @@ static void print(const struct session_account *a, const struct profile *p, FILE
 		" thread%s that did not run when pybpf began %s not read before %s ran or pybpf ended: %.2f "
 		"thread-seconds are in [asleep since before the run]\n",
 		threads == 1 ? "" : "s", threads == 1 ? "was" : "were", threads == 1 ? "it" : "they",
-		(double)a->unread_sleepers_ns / 1e9);
+		(double)a->unread_initial_ns / 1e9);
 }
 
 static const struct session_entry entries[] = {
-	{"threads", "unread", SESSION_COUNT(unread_sleepers)},
-	{"threads", "woke_unread", SESSION_COUNT(late_sleepers)},
-	{"threads", "unread_s", SESSION_SECONDS(unread_sleepers_ns)},
+	{"threads", "unread", SESSION_COUNT(unread_initial_stacks)},
+	{"threads", "woke_unread", SESSION_COUNT(late_initial_stacks)},
+	{"threads", "unread_s", SESSION_SECONDS(unread_initial_ns)},
 	{0},
 };
 
