@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "archive/keeper.h"
+#include "archive/epoch_keeper.h"
 #include "base/error.h"
 #include "push/profile.h"
 #include "serve/serve.h"

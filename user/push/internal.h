@@ -140,7 +140,7 @@ void push_judge(const struct push_answer *answer, struct push_judgement *judgeme
  */
 double push_wait_s(unsigned attempts, double retry_after_s, double random);
 
-/* keeper.c: forks the process, and forks it again when it crashes. */
+/* worker_keeper.c: forks the process, and forks it again when it crashes. */
 struct push_process {
 	int socket;
 	struct push_shared *shared;

@@ -183,7 +183,7 @@ struct serve_process {
 	uint32_t generation; /* of the process that serves: 0, and one more after each crash */
 };
 
-/* keeper.c: forks the process that serves, and forks it again when it crashes. */
+/* server_keeper.c: forks the process that serves, and forks it again when it crashes. */
 
 /* A child_main of struct serve_process. */
 void serve_keep(int socket, void *state);

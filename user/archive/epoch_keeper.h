@@ -4,8 +4,8 @@
  * needs no right to do so, and never waits for the disk, which a snapshot may freeze. It is handed epochs in files in
  * memory, and copies them to the disk. It ends when the other process does, after what it was handed.
  */
-#ifndef ARCHIVE_KEEPER_H
-#define ARCHIVE_KEEPER_H
+#ifndef ARCHIVE_EPOCH_KEEPER_H
+#define ARCHIVE_EPOCH_KEEPER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the keeper's process and the one that samples send to each other, a message of SOCK_SEQPACKET each. */
-#ifndef ARCHIVE_KEEPER_PROTOCOL_H
-#define ARCHIVE_KEEPER_PROTOCOL_H
+#ifndef ARCHIVE_EPOCH_KEEPER_PROTOCOL_H
+#define ARCHIVE_EPOCH_KEEPER_PROTOCOL_H
 
-#include "archive/keeper.h"
+#include "archive/epoch_keeper.h"
 
 struct keeper_request {
 	enum {
@@ -29,7 +29,7 @@ struct keeper_begin {
 	struct archive_limits limits;
 };
 
-/* keeper_process.c: serves until the other end is closed. A child_main of struct keeper_begin. */
+/* epoch_keeper_process.c: serves until the other end is closed. A child_main of struct keeper_begin. */
 void keeper_run(int fd, void *state);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "archive/clock.h"
-#include "archive/keeper_protocol.h"
+#include "archive/epoch_keeper_protocol.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "child/message.h"

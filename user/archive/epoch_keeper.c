@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and asks the process that keeps a folder of epochs. */
-#include "archive/keeper.h"
+#include "archive/epoch_keeper.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "archive/keeper_protocol.h"
+#include "archive/epoch_keeper_protocol.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "child/message.h"
