@@ -189,7 +189,7 @@ def test_one_that_goes_on(python, tmp_path):
 
 
 def test_a_program_without_asyncio():
-    """Nothing is said of callbacks that there cannot be."""
+    """Without tasks, nothing is said of callbacks."""
     run = pybpf("--async", "--", *harness.default_python().argv, "-S", "-c", "sum(range(10 ** 7))")
     assert run.code == 0, run.err
     assert "pybpf: no process was found to use asyncio: there are no tasks\n" in run.err
