@@ -88,6 +88,16 @@ static void tell_lost_time(const struct session_account *account)
 			 (double)account->lost_time_ns / 1e9, account->lost_threads);
 }
 
+/* Says which samples an epoch lacks as the memory limit was reached. */
+static void tell_refused(const struct session_account *account)
+{
+	if (account->counters[PYBPF_COUNT_MEMORY_FULL])
+		log_warn("an epoch lacks %" PRIu64
+			 " samples: their stacks were new when the memory limit was reached, see "
+			 "--max-memory",
+			 account->counters[PYBPF_COUNT_MEMORY_FULL]);
+}
+
 /* Adds what became of the samples of an epoch, and reads the memory at its end. */
 static void count_samples(struct agent_part *part, const struct session_account *account)
 {
@@ -145,6 +155,7 @@ static int hand_on_part(struct agent_part *part)
 	profile_free(profile);
 	count_samples(part, &of_epoch);
 	tell_lost_time(&of_epoch);
+	tell_refused(&of_epoch);
 	return err;
 }
 
@@ -167,6 +178,13 @@ static int hand_on(struct agent *a)
 	return err;
 }
 
+/* Returns whether the next epoch of a part is to begin with nothing known. */
+static bool should_forget(const struct agent_part *part)
+{
+	return part->generation >= GENERATION_EPOCHS || agent_is_half_full(part) ||
+	       session_nears_memory_limit(part->session);
+}
+
 /* Ends the epoch of a part: its samples and its account are complete then. */
 static int end_part(struct agent_part *part)
 {
@@ -175,7 +193,7 @@ static int end_part(struct agent_part *part)
 	part->generation++;
 	if (err)
 		log_error("cannot read the counters of the kernel: %s", strerror(-err));
-	err = err ?: agent_take_samples(part, agent_is_half_full(part) || part->generation >= GENERATION_EPOCHS);
+	err = err ?: agent_take_samples(part, should_forget(part));
 	part->end = session_get_epoch_end(part->session);
 	session_count_states(part->session, &part->end_account);
 	return err;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Ends an epoch: switches the sets, and takes the old set's records and counts. */
 #include <errno.h>
-#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,11 +97,7 @@ static int begin_epoch(struct session *s, bool forget)
 	}
 	pysym_forget_codes(s->pysym);
 	err = session_new_profile(s) ?: kernel_forget_known(s->kernel);
-	/* Returns free memory to the kernel, as keep_memory would see no difference otherwise. */
-	malloc_trim(0);
-	if (s->memory_full)
-		kernel_refuse_new_stacks(s->kernel, false);
-	s->memory_full = false;
+	session_keep_new_stacks(s);
 	return err;
 }
 

@@ -52,6 +52,7 @@ struct session {
 	uint64_t map_bytes;        /* memory of all maps, some of which grow */
 	struct session *beside;    /* the next of the sessions of this process, which are a ring */
 	bool memory_full;          /* no new stacks are taken */
+	bool memory_near;          /* as session_nears_memory_limit() tells it */
 	bool times_full;           /* no further times of samples are taken */
 	uint32_t consumed;         /* bytes of events in this session_consume */
 	uint64_t consume_until_ns; /* CLOCK_MONOTONIC: when this session_consume has to return */
@@ -84,6 +85,8 @@ bool session_may_keep_time(struct session *s);
  * kernel counts both. now: CLOCK_MONOTONIC seconds.
  */
 void session_keep_memory(struct session *s, double now);
+/* Gives back the memory of stacks that were forgotten, and takes new ones. */
+void session_keep_new_stacks(struct session *s);
 /* Undoes session_join_memory(). */
 void session_leave_memory(struct session *s);
 

@@ -22,6 +22,9 @@
 #define TIMES_SHARE   4
 #define TIMES_RESERVE 16
 
+/* Near the limit: less than one part in NEAR_SHARE of it is left. A run in epochs then forgets what it has met. */
+#define NEAR_SHARE 5
+
 /* Blocks of this size have pages of their own, which grow in place and go back when they are freed. */
 #define OWN_PAGES_BYTES (1 << 20)
 
@@ -114,12 +117,29 @@ void session_keep_memory(struct session *s, double now)
 	if (read_memory(s, &used, &maps))
 		return;
 	used += maps;
+	s->memory_near = used >= s->options.max_memory - s->options.max_memory / NEAR_SHARE;
 	if (s->options.times && used >= s->options.max_memory - s->options.max_memory / TIMES_RESERVE)
 		stop_times(s);
 	if (used < s->options.max_memory)
 		return;
 	s->memory_full = true;
 	kernel_refuse_new_stacks(s->kernel, true);
-	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept any more, see --max-memory",
-		 (unsigned long long)(s->options.max_memory >> 20));
+	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept %s, see --max-memory",
+		 (unsigned long long)(s->options.max_memory >> 20),
+		 s->options.rolling ? "until others are forgotten" : "any more");
+}
+
+bool session_nears_memory_limit(const struct session *s)
+{
+	return s->memory_near;
+}
+
+void session_keep_new_stacks(struct session *s)
+{
+	/* Returns free memory to the kernel, as session_keep_memory() would see no difference otherwise. */
+	malloc_trim(0);
+	if (s->memory_full)
+		kernel_refuse_new_stacks(s->kernel, false);
+	s->memory_full = false;
+	s->memory_near = false;
 }

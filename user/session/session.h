@@ -255,6 +255,8 @@ void session_join_memory(struct session *s, struct session *other);
  * the kernel; in bytes. Returns 0 or negative errno.
  */
 int session_get_memory(struct session *s, uint64_t *own_bytes, uint64_t *map_bytes);
+/* Returns whether pybpf is near the memory limit: session_end_epoch() is to forget, before new stacks are refused. */
+bool session_nears_memory_limit(const struct session *s);
 
 /* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);

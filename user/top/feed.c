@@ -130,6 +130,12 @@ static void count(struct top_feed *feed, const struct session_account *account)
 	feed->account = *account;
 }
 
+/* Returns whether the next interval is to begin with nothing known, so that its stacks find a place. */
+static bool should_forget(const struct top_feed *feed)
+{
+	return is_half_full(feed) || session_nears_memory_limit(feed->session);
+}
+
 int top_feed_interval(struct top_feed *feed)
 {
 	struct session_account account;
@@ -138,7 +144,7 @@ int top_feed_interval(struct top_feed *feed)
 	if (!err)
 		count(feed, &account);
 	/* It reports its errors. */
-	if (!err && session_end_epoch(feed->session, is_half_full(feed), take, feed))
+	if (!err && session_end_epoch(feed->session, should_forget(feed), take, feed))
 		return -EIO;
 	err = err ?: top_model_end(feed->model);
 	if (err)

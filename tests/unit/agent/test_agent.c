@@ -4,6 +4,7 @@
  * and the rate keeps to the limit of CPU time.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/types.h>
 
 #include "profiles.h"
@@ -33,10 +34,14 @@ static struct {
 	unsigned collected;      /* sessions, when the run has ended */
 	unsigned broken;         /* the one of them that fails then, from 1 on; 0: none */
 	bool busy;               /* the kernel's table of stacks fills up within an epoch */
+	double memory_of_sample; /* share of the memory limit that the stack of each takes, until it is forgotten */
+	double memory;           /* the share that is taken: new stacks are refused from 1 on */
+	uint64_t refused;        /* samples whose stack was */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
-	double cheap_at;  /* when samples begin to cost nothing; 0: they do not */
-	double change_at; /* when epochs become 1.1 s long; 0: they do not */
+	char metrics[32768]; /* at the end, as Prometheus reads them */
+	double cheap_at;     /* when samples begin to cost nothing; 0: they do not */
+	double change_at;    /* when epochs become 1.1 s long; 0: they do not */
 } played;
 
 static struct {
@@ -86,6 +91,12 @@ static void sample(void)
 	char name[32], process_name[32];
 	uint32_t owner, stack;
 
+	played.asked++;
+	if (played.memory >= 1) {
+		played.refused++;
+		return;
+	}
+	played.memory += played.memory_of_sample;
 	snprintf(name, sizeof(name), "f%u", n / 7 % 50000);
 	snprintf(process_name, sizeof(process_name), "python%u", n / 1000 % 100);
 	owner = process(played.profile, 1 + (int)(n / 100 % 30000), process_name);
@@ -93,7 +104,6 @@ static void sample(void)
 	assert_int_equal(profile_add_sample(played.profile, stack, owner, PROFILE_NONE, played.divisor), 0);
 	played.samples++;
 	played.value += played.divisor;
-	played.asked++;
 	played.stacks += 1 + (played.busy ? 499 : 0);
 }
 
@@ -137,6 +147,7 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 		profile_free(played.profile);
 		played.profile = new_profile();
 		played.stacks = 0;
+		played.memory = 0;
 		played.forgotten++;
 	} else {
 		profile_clear_samples(played.profile);
@@ -154,9 +165,17 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 int session_count_samples(struct session *s, struct session_account *account)
 {
 	(void)s;
-	*account = (struct session_account){.freq = 19, .taken = played.asked, .python = played.asked};
+	*account = (struct session_account){
+		.freq = 19, .taken = played.samples, .python = played.samples, .lost = played.refused};
 	account->counters[PYBPF_COUNT_ASKED] = played.asked;
+	account->counters[PYBPF_COUNT_MEMORY_FULL] = played.refused;
 	return 0;
+}
+
+bool session_nears_memory_limit(const struct session *s)
+{
+	(void)s;
+	return played.memory >= 0.8;
 }
 
 static const struct profile_measure measure = {"samples", "count", 1000000000 / 19};
@@ -306,11 +325,24 @@ static int end(void **state)
 
 #define EPOCH_S 10.0
 
+static void read_metrics(const struct agent *agent)
+{
+	FILE *out = fmemopen(played.metrics, sizeof(played.metrics), "w");
+
+	assert_non_null(out);
+	assert_int_equal(agent_write_metrics(agent, out), 0);
+	assert_int_equal(fclose(out), 0);
+}
+
 /* Runs for so many epochs, with so many modes. Returns the metrics at the end. */
 static struct agent_metrics run_modes(size_t modes, unsigned epochs, double max_cpu)
 {
-	const struct agent_options options = {
-		.epoch_s = EPOCH_S, .max_cpu = max_cpu, .max_stacks = 32768, .freq = 19, .nr_modes = modes};
+	const struct agent_options options = {.epoch_s = EPOCH_S,
+					      .max_cpu = max_cpu,
+					      .max_stacks = 32768,
+					      .freq = 19,
+					      .modes = {SESSION_CPU, SESSION_WALL, SESSION_GIL},
+					      .nr_modes = modes};
 	struct session *sessions[AGENT_MODES_MAX] = {NULL};
 	struct agent_metrics metrics;
 	struct error error;
@@ -321,6 +353,7 @@ static struct agent_metrics run_modes(size_t modes, unsigned epochs, double max_
 	played.collected = 0;
 	assert_int_equal(agent_run(agent, sessions, NULL, NULL), 0);
 	agent_get_metrics(agent, &metrics);
+	read_metrics(agent);
 	agent_free(agent);
 	assert_int_equal(metrics.epochs, sunk.epochs);
 	assert_int_equal(metrics.modes[0].taken, played.samples);
@@ -404,6 +437,39 @@ static void test_a_full_table(void **state)
 	run_for(20, 1);
 	/* Taken before the table is full, and again and again within an epoch. */
 	assert_true(played.forgotten >= 10);
+}
+
+/* What is known is forgotten before the limit is reached, and not ten epochs later. */
+static void test_memory_that_fills_up(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	/* At most 0.19 of the limit in an epoch: it has 50 samples, or a fifth more. */
+	played.memory_of_sample = 0.003;
+	metrics = run_for(30, 1);
+	assert_int_equal(metrics.modes[0].lost, 0);
+	assert_int_equal(warnings, 0);
+	/* Nor is it forgotten long before. */
+	assert_true(played.forgotten <= sunk.epochs / 4);
+}
+
+/* One epoch takes more than there is: the next one begins with nothing known, and what is lost is said and counted. */
+static void test_memory_that_fills_up_in_an_epoch(void **state)
+{
+	struct agent_metrics metrics;
+	char row[80];
+
+	(void)state;
+	played.memory_of_sample = 0.03;
+	metrics = run_for(20, 1);
+	assert_true(played.forgotten >= sunk.epochs - 2);
+	assert_true(played.refused > 0 && played.refused < played.asked / 2);
+	assert_int_equal(metrics.modes[0].lost, played.refused);
+	snprintf(row, sizeof(row), "pybpf_samples_lost_total{mode=\"cpu\",cause=\"memory_limit\"} %" PRIu64 "\n",
+		 played.refused);
+	assert_non_null(strstr(played.metrics, row));
+	assert_in_range(warnings, sunk.epochs - 1, sunk.epochs);
 }
 
 static void test_late_epochs(void **state)
@@ -506,6 +572,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_that_fails, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
+		cmocka_unit_test_setup_teardown(test_memory_that_fills_up_in_an_epoch, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_epochs_that_become_shorter, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
