@@ -131,6 +131,7 @@ enum pybpf_stack_id {
 	PYBPF_STACK_ID_NO_FRAMES,      /* it is in no Python function */
 	PYBPF_STACK_ID_NO_INTERPRETER, /* none runs, or the thread is ending */
 	PYBPF_STACK_ID_UNREADABLE,
+	PYBPF_STACK_ID_REFUSED,     /* the stack is new, and user space's memory is used up */
 	PYBPF_STACK_ID_SHORT,       /* waits of a thread whose stack is not kept, in sum by state */
 	PYBPF_STACK_ID_STACKS = 16, /* a stack's own id is this or more */
 };

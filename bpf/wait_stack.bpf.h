@@ -57,7 +57,10 @@ static __noinline __u64 ready_id(struct task_struct *task)
 	return announce_wait(&wait);
 }
 
-/* Sends the walked stack, which has its number, unless it was sent already. Returns its number. */
+/*
+ * Sends the walked stack, which has its number, unless it was sent already. Returns its number; PYBPF_STACK_ID_REFUSED
+ * when it would be new and there is no memory for it.
+ */
 static __noinline __u64 announce_stack(struct loop_context *c)
 {
 	__u64 *id = &c->s->walk.stack.stack_id;
@@ -67,7 +70,11 @@ static __noinline __u64 announce_stack(struct loop_context *c)
 	number_stack(c->s);
 	c->s->sets = sets_now();
 	sent = stacks_of(c->s->sets);
-	if (!sent || memory_full || bpf_map_lookup_elem(sent, id) || bpf_map_update_elem(sent, id, &mark, BPF_NOEXIST))
+	if (!sent || bpf_map_lookup_elem(sent, id))
+		return *id;
+	if (memory_full)
+		return PYBPF_STACK_ID_REFUSED;
+	if (bpf_map_update_elem(sent, id, &mark, BPF_NOEXIST))
 		return *id;
 	bpf_loop(frames_kept(c->s), loop_codes, c, 0);
 	if (c->full || send_stack(c->s))

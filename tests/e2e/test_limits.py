@@ -2,6 +2,7 @@
 """What is full is reported, to the sample, and the run goes on."""
 
 import json
+import os
 
 import pytest
 
@@ -49,6 +50,18 @@ def test_memory_is_used_up(paths, counted):
     assert "memory limit of %d MiB" % LEAST_MIB in run.err
     # What was on its way in the buffer (4 MiB) when the limit was met is kept as well.
     assert run.stats["peak_rss_kib"] < (LEAST_MIB + 16) << 10, run.stats
+
+
+def test_waits_at_the_memory_limit(paths, counted):
+    """Their time is in the profile, and how much of it has no stack is counted."""
+    cpu = min(os.sched_getaffinity(0))
+    with harness.target(harness.default_python(), "paths.py", "250") as other:
+        for pid in (paths.pid, other.pid):
+            os.sched_setaffinity(pid, {cpu})
+        run = counted("-p", paths.pid, "-p", other.pid, "-d", 4, "-F", 4999, "--max-memory", LEAST_MIB, "--mode=wall")
+    without = [value for stack, value in run.stacks() if any(frame.text == "[no memory for the stack]" for frame in stack)]
+    assert abs(run.stats["waits"]["stack_refused_s"] * 1e6 - sum(without)) <= len(without), run
+    assert run.stats["waits"]["stack_refused_s"] > 0 and "which was new when the memory was used up" in run.err, run
 
 
 def test_memory_is_enough(paths, counted):

@@ -68,6 +68,8 @@ struct agent_metrics {
 		uint64_t asked, taken, lost; /* samples, as of struct session_account */
 		uint64_t lost_time_ns;       /* of waits, and threads: there was no room for them */
 		uint64_t lost_threads;
+		/* Time of waits whose stack was new at the memory limit, or found no room otherwise. */
+		uint64_t refused_stacks_ns, unsent_stacks_ns;
 		uint64_t map_bytes; /* memory of the session's maps in the kernel */
 		uint64_t unwritten; /* epochs that are not in the folder: their samples are lost there */
 		uint64_t unsent;    /* epochs that were not sent, as this host was not chosen on their day */

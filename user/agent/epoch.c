@@ -88,14 +88,16 @@ static void tell_lost_time(const struct session_account *account)
 			 (double)account->lost_time_ns / 1e9, account->lost_threads);
 }
 
-/* Says which samples an epoch lacks as the memory limit was reached. */
+/* Says what an epoch lacks as the memory limit was reached. */
 static void tell_refused(const struct session_account *account)
 {
-	if (account->counters[PYBPF_COUNT_MEMORY_FULL])
+	const uint64_t samples = account->counters[PYBPF_COUNT_MEMORY_FULL];
+
+	if (samples || account->refused_stacks_ns)
 		log_warn("an epoch lacks %" PRIu64
-			 " samples: their stacks were new when the memory limit was reached, see "
-			 "--max-memory",
-			 account->counters[PYBPF_COUNT_MEMORY_FULL]);
+			 " samples, and the stacks of %.3f s of waits: they were new when the memory limit was "
+			 "reached, see --max-memory",
+			 samples, (double)account->refused_stacks_ns / 1e9);
 }
 
 /* Adds what became of the samples of an epoch, and reads the memory at its end. */
@@ -108,6 +110,8 @@ static void count_samples(struct agent_part *part, const struct session_account 
 	m->lost += account->lost;
 	m->lost_time_ns += account->lost_time_ns;
 	m->lost_threads += account->lost_threads;
+	m->refused_stacks_ns += account->refused_stacks_ns;
+	m->unsent_stacks_ns += account->unsent_stacks_ns;
 	if (session_get_memory(part->session, &part->agent->metrics.rss_bytes, &m->map_bytes))
 		log_info("the memory of pybpf cannot be read");
 }

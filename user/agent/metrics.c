@@ -72,6 +72,15 @@ static void add_lost_samples(struct rows *rows, const struct agent_part *part)
 	add_lost(rows, part, "ring_buffer_full", account->unsent);
 }
 
+static void add_lost_stacks(struct rows *rows, const struct agent_part *part, const char *cause, uint64_t ns)
+{
+	if (part->mode != SESSION_CPU)
+		add(rows, &(struct serve_metric){.name = "pybpf_wait_seconds_without_stack_total",
+						 .help = "Time of waits whose stack was lost; it is in the profiles.",
+						 .labels = {{"mode", part->name}, {"cause", cause}},
+						 .value = (double)ns / 1e9});
+}
+
 static void add_samples(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
 	add_plain(rows, "pybpf_epochs_total", SERVE_COUNTER, (double)all->epochs, "Epochs that have ended.");
@@ -89,6 +98,10 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 		       (double)m->lost_time_ns / 1e9, "Time of waits for which there was no room.")
 	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_threads_lost_total", SERVE_COUNTER, m->lost_threads,
 		       "Threads for whose time there was no room.")
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		add_lost_stacks(rows, &a->parts[i], "memory_limit", all->modes[i].refused_stacks_ns);
+		add_lost_stacks(rows, &a->parts[i], "not_received", all->modes[i].unsent_stacks_ns);
+	}
 }
 
 static void add_cost(struct rows *rows, const struct agent *a, const struct agent_metrics *all)

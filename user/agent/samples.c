@@ -74,6 +74,8 @@ struct session_account agent_account_since(const struct session_account *now, co
 	since.has_states = now->has_states;
 	since.lost_time_ns = beyond(now->lost_time_ns, before->lost_time_ns);
 	since.lost_threads = beyond(now->lost_threads, before->lost_threads);
+	since.refused_stacks_ns = beyond(now->refused_stacks_ns, before->refused_stacks_ns);
+	since.unsent_stacks_ns = beyond(now->unsent_stacks_ns, before->unsent_stacks_ns);
 	for (int i = 0; i < PYBPF_NR_STATES; i++)
 		since.state_ns[i] = beyond(now->state_ns[i], before->state_ns[i]);
 	return since;

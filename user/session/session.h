@@ -162,6 +162,8 @@ struct session_account {
 	   run, and the others; the time of both in the profile. */
 	uint64_t unread_initial_stacks, late_initial_stacks, unread_initial_ns;
 	uint64_t lost_time_ns, lost_threads; /* for which there was no room */
+	/* Of the time in the profile: without a stack, as that was new when the memory was used up, or never came. */
+	uint64_t refused_stacks_ns, unsent_stacks_ns;
 	bool has_gil;
 	struct session_gil_account gil; /* of SESSION_GIL */
 	struct session_loop_blocks_account loop_blocks;
@@ -268,7 +270,7 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 int session_count_samples(struct session *s, struct session_account *account);
 /*
  * Fills in the time by state of all that session_end_epoch() has given, in a session that measures the time of threads,
- * and what has found no room: has_states, state_ns, lost_time_ns and lost_threads.
+ * and what has found no room: has_states, state_ns, lost_time_ns, lost_threads, refused_stacks_ns, unsent_stacks_ns.
  */
 void session_count_states(const struct session *s, struct session_account *account);
 

@@ -53,6 +53,8 @@ static const struct session_account *make_account(void)
 		.idle_where = "1 in Queue.get",
 		.lost_time_ns = 2000000,
 		.lost_threads = 1,
+		.refused_stacks_ns = 1250000000,
+		.unsent_stacks_ns = 3000000,
 	};
 
 	for (uint64_t i = 0; i < PYBPF_NR_COUNTERS; i++)
@@ -118,6 +120,8 @@ static void test_json(void **state)
 		{"waits", "untimed", 1},
 		{"waits", "untimed_s", 0.25},
 		{"threads", "lost_time_s", 0.002},
+		{"waits", "stack_refused_s", 1.25},
+		{"waits", "stack_unsent_s", 0.003},
 		{"code_objects", "seen", 40},
 		{"code_objects", "unnamed", 8},
 		{"code_objects", "without_lines", 9},

@@ -67,11 +67,25 @@ static void print_short(const struct session_account *a, FILE *out)
 	fprintf(out, " %s left out: %s\n", a->short_waits == 1 ? "is" : "are", output_duration(a->short_ns, amount));
 }
 
+static void print_without_stacks(const struct session_account *a, FILE *out)
+{
+	if (a->refused_stacks_ns)
+		fprintf(out,
+			"pybpf: %.3f s of waits have no stack, which was new when the memory was used up (see "
+			"--max-memory)\n",
+			(double)a->refused_stacks_ns / 1e9);
+	if (a->unsent_stacks_ns)
+		fprintf(out,
+			"pybpf: %.3f s of waits have no stack, which found no room in the ring buffer or the table\n",
+			(double)a->unsent_stacks_ns / 1e9);
+}
+
 static void print(const struct session_account *a, const struct profile *p, FILE *out)
 {
 	(void)p;
 	print_short(a, out);
 	print_undrawn(a, out);
+	print_without_stacks(a, out);
 	if (a->unnamed_waits)
 		fprintf(out,
 			"pybpf: of %" PRIu64 " wait%s only the state is told: there were more than %d peers, files and "
@@ -94,6 +108,8 @@ static const struct session_entry entries[] = {
 	{"waits", "untimed_s", SESSION_SECONDS(refused_ns)},
 	{"threads", "lost", SESSION_COUNT(lost_threads)},
 	{"threads", "lost_time_s", SESSION_SECONDS(lost_time_ns)},
+	{"waits", "stack_refused_s", SESSION_SECONDS(refused_stacks_ns)},
+	{"waits", "stack_unsent_s", SESSION_SECONDS(unsent_stacks_ns)},
 	{0},
 };
 

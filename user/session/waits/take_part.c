@@ -37,6 +37,15 @@ static int add_gil_wait(struct session *s, const struct pybpf_wait_key *key, uin
 	return err ?: session_add_thread_time(s, &thread, leaf, state, time, NULL);
 }
 
+/* Counts time whose stack is lost. */
+static void note_lost_stack(struct session *s, const struct pybpf_wait_key *key, uint64_t ns)
+{
+	if (key->stack_id == PYBPF_STACK_ID_REFUSED)
+		s->waits.refused_stacks_ns += ns;
+	else if (key->stack_id >= PYBPF_STACK_ID_STACKS && stacks_find(s->stacks, key->stack_id) == PROFILE_NONE)
+		s->waits.unsent_stacks_ns += ns;
+}
+
 static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct pybpf_wait_time time)
 {
 	const struct pybpf_thread_key thread = key->thread;
@@ -52,6 +61,7 @@ static int add_wait(struct session *s, const struct pybpf_wait_key *key, struct 
 	if (session_is_python(s, key->thread.proc_id)) {
 		session_initial_stacks_note(&s->waits.initial_stacks, key, time.ns);
 		session_native_note_wait(s, session_wait_stack_id(s, key), time.ns);
+		note_lost_stack(s, key, time.ns);
 	}
 	if (earlier && earlier->gil && (enum pybpf_state)PYBPF_WAIT_STATE_OF(wait_id) == PYBPF_STATE_LOCK)
 		wait_id = PYBPF_WAIT_ID(PYBPF_STATE_GIL);

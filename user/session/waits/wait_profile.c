@@ -46,6 +46,7 @@ static const char *const no_stack[PYBPF_STACK_ID_STACKS] = {
 	[PYBPF_STACK_ID_EARLIER] = "[asleep since before the run]",
 	[PYBPF_STACK_ID_NEW] = "[new thread]",
 	[PYBPF_STACK_ID_UNREADABLE] = "[stack not readable]",
+	[PYBPF_STACK_ID_REFUSED] = "[no memory for the stack]",
 };
 
 /* Those of them that are pseudo stacks in the profile, with the counter of their samples. */

@@ -216,6 +216,8 @@ void session_count_states(const struct session *s, struct session_account *accou
 {
 	account->has_states = s->options.mode != SESSION_CPU;
 	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
+	account->refused_stacks_ns = s->waits.refused_stacks_ns;
+	account->unsent_stacks_ns = s->waits.unsent_stacks_ns;
 	if (account->has_states)
 		kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
 }

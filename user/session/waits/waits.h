@@ -34,9 +34,11 @@ struct session_waits {
 	struct session_intervals intervals; /* if options.times */
 	uint64_t state_ns[PYBPF_NR_STATES]; /* of the threads that are in the profile */
 	uint64_t short_waits, short_ns;     /* left out, as options.min_block_ns wants: their number and time */
-	struct intern idle;                 /* leaf functions of threads that are left out */
-	uint64_t idle_threads;              /* asleep throughout, and left out */
-	struct session_gil gil;             /* of SESSION_GIL */
+	/* Time in the profile without its stack, as that was new when the memory was used up, or never came. */
+	uint64_t refused_stacks_ns, unsent_stacks_ns;
+	struct intern idle;     /* leaf functions of threads that are left out */
+	uint64_t idle_threads;  /* asleep throughout, and left out */
+	struct session_gil gil; /* of SESSION_GIL */
 	struct session_wakers wakers;
 	/* In a rolling session: */
 	struct session_ahead ahead;
