@@ -6,7 +6,9 @@ import contextlib
 import gzip
 import os
 import re
+import shutil
 import signal
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -72,6 +74,42 @@ def test_profiles_beside_epochs(tmp_path):
     assert taken[1] < values(everything) == sum(values(as_json(folder / name)) for name in epochs(folder))
     assert now['pybpf_samples_taken_total{mode="cpu"}'] <= values(everything) and now["pybpf_epochs_total"] >= 1
     assert now['pybpf_http_requests_total{outcome="answered"}'] == 3
+
+
+def test_promtool(tmp_path):
+    """Debian's takes the metrics of an agent that writes, sends and serves, with two modes."""
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed; tools/install-deps --test installs it")
+    arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--mode", "cpu", "--mode", "wall", "--epoch", "1s"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments, env=HOME) as (process, ask):
+            harness.wait_for(lambda: metrics(ask)["pybpf_epochs_total"] >= 1)
+            _, body = ask("/metrics")
+            end(process)
+    assert b"pybpf_wait_seconds_without_stack_total" in body and b"pybpf_requests_dropped_total" in body, body.decode()
+    done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
+
+
+def test_go_tool_pprof(tmp_path):
+    """It reads a pulled profile: the CPU time of the target's functions, by their names."""
+    if not shutil.which("go"):
+        pytest.skip("go is not installed; tools/install-deps --test installs it")
+    path = tmp_path / "profile.pb.gz"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "-F", 499, "--max-cpu", "100%") as (process, ask):
+            status, body = ask("/debug/pprof/profile?seconds=2")
+            end(process)
+    assert status == 200
+    path.write_bytes(body)
+    done = subprocess.run(["go", "tool", "pprof", "-top", "-unit", "ms", path], capture_output=True,
+                          env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}, text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0, done.stderr
+    total = re.search(r"Total samples = (\S+)ms", done.stdout)
+    shares = {name: float(share) for share, name in re.findall(r"(\S+)% +(\S+)$", done.stdout, re.MULTILINE)}
+    assert abs(float(total.group(1)) - pprof_sums(body)["cpu", "nanoseconds"] / 1e6) <= 0.01, done.stdout
+    assert shares["work"] == 100 and shares["large"] > shares["small"] > 0, done.stdout
+    assert abs(shares["large"] + shares["small"] - 100) <= 0.02, done.stdout
 
 
 def test_health_and_readiness(tmp_path):

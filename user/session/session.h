@@ -162,7 +162,7 @@ struct session_account {
 	   run, and the others; the time of both in the profile. */
 	uint64_t unread_initial_stacks, late_initial_stacks, unread_initial_ns;
 	uint64_t lost_time_ns, lost_threads; /* for which there was no room */
-	/* Of the time in the profile: without a stack, as that was new when the memory was used up, or never came. */
+	/* Time in the profile without a stack, as that was new when the memory was used up, or never came. */
 	uint64_t refused_stacks_ns, unsent_stacks_ns;
 	bool has_gil;
 	struct session_gil_account gil; /* of SESSION_GIL */
