@@ -264,3 +264,17 @@ def test_bad_input(tmp_path):
     config.write_text("epoch: 5s\npprof: ftp://x\n", encoding="ascii")
     run = pybpf("agent", "--config", config, "--check")
     assert run.code == 2 and "line 2, column 8: --pprof: ftp://x: not a URL" in harness.one_sentence(run.err), run
+
+
+def test_the_proxy_is_that_of_the_environment(tmp_path):
+    """It alone knows the name of the receiver, and gets no request for a host of no_proxy."""
+    with receiving() as proxy, receiving() as near, harness.target(harness.default_python(), "shares.py") as target:
+        environment = {**HOME, "http_proxy": base(proxy), "no_proxy": "localhost"}
+        arguments = ["-p", target.pid, "--epoch", "1s", "--otlp", "http://collector.invalid:4318", "--pprof", base(near) + "/upload"]
+        with agent(tmp_path / "epochs", *arguments, env=environment) as process:
+            harness.wait_for(lambda: proxy.requests and near.requests)
+            said = end(process)
+    assert {request.path for request in proxy.requests} == {"http://collector.invalid:4318/v1development/profiles"}
+    assert {request.headers["Host"] for request in proxy.requests} == {"collector.invalid:4318"}
+    assert {request.path for request in near.requests} == {"/upload"}
+    assert not without_delays(said), said
