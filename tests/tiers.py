@@ -88,6 +88,7 @@ THOROUGH = {
     "test_agent_modes::test_the_command_line_replaces_the_modes_of_the_file": None,
     "test_agent_serve::test_go_tool_pprof": None,
     "test_agent_serve::test_promtool": None,
+    "test_agent_serve::test_the_memory_limit_is_of_one_epoch": None,
     "test_serve::test_a_request_without_an_answer_ends": None,
     "test_serve::test_addresses": ["[[]*"],
     "test_serve::test_garbage": None,

@@ -112,6 +112,19 @@ def test_go_tool_pprof(tmp_path):
     assert abs(shares["large"] + shares["small"] - 100) <= 0.02, done.stdout
 
 
+def test_the_memory_limit_is_of_one_epoch(tmp_path):
+    """Where one epoch reaches it, what is lost is counted, and the next one has samples of stacks that nobody knew."""
+    lost, taken = ('pybpf_samples_%s' % name for name in ('lost_total{mode="cpu",cause="memory_limit"}', 'taken_total{mode="cpu"}'))
+    limits = ["--max-memory", 48, "--epoch", "4s", "-F", 4999, "--max-cpu", "100%"]
+    with harness.target(harness.default_python(), "paths.py", "250") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *limits) as (process, ask):
+            before = harness.wait_for(lambda: metrics(ask) if metrics(ask)[lost] else None)
+            after = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= before["pybpf_epochs_total"] + 2 else None)
+            said = end(process)
+    assert after[taken] > before[taken], (before, after)
+    assert "the memory limit of 48 MiB is reached" in said and "samples, and the stacks of 0.000 s of waits" in said, said
+
+
 def test_health_and_readiness(tmp_path):
     with harness.target(harness.default_python(), "shares.py") as target:
         with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s") as (process, ask):
