@@ -90,6 +90,12 @@ enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid,
  */
 int discovery_check_tasks(const struct discovery_python *python, struct error *error);
 
+/*
+ * Warns of a Python that is newer than those known, and says what is left out of it: once for each version and kind of
+ * build in the life of this process.
+ */
+void discovery_warn_newer(const struct discovery_python *python);
+
 /* Returns whether the Python has an interpreter. True also when its memory cannot be read. */
 bool discovery_is_running(const struct discovery_python *python);
 

@@ -59,6 +59,7 @@ static int find_pythons(struct dump_collector *c, bool named, struct error *erro
 
 		if (!discovery_is_running(python))
 			continue;
+		discovery_warn_newer(python);
 		c->runtimes[c->nr_runtimes++] = (struct dump_collector_runtime){
 			.place = {.interp_head = python->interp_head_addr,
 				  .tstate_current = python->tstate_current_addr,

@@ -70,6 +70,7 @@ static void take_python(struct processes *p, struct processes_record *process, c
 		processes_stop_mismatched(p, process);
 	log_info("process %d (%.16s): %sPython %s in %s", process->pid, process->comm, first ? "" : "also ",
 		 python->version, python->path);
+	discovery_warn_newer(python);
 	if (processes_files_add_python(p->files, first ? &process->file : NULL, python, place.layout) && first)
 		return;
 	/*

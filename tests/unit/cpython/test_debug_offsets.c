@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cpython/newer.h"
 #include "usable_layout.h"
 
 #define OFFSET_VERSION 8
@@ -469,6 +470,63 @@ static void test_newer_minor(void **state)
 	free(bytes);
 }
 
+static void assert_says(const struct pybpf_layout *layout, const char *words)
+{
+	char text[CPYTHON_LEFT_OUT_MAX];
+
+	cpython_describe_left_out(layout, text);
+	if (!strstr(text, words))
+		fail_msg("expected \"%s\" in: %s", words, text);
+}
+
+/* All that a newer minor has not, of what the same table gives of the known one, is said. */
+static void test_newer_minor_says_what_it_lacks(void **state)
+{
+	(void)state;
+	for (size_t i = 5; i < ARRAY_SIZE(saved_tables); i++) {
+		uint8_t *bytes = saved_read(&saved_tables[i]);
+		struct layout_build known, newer;
+		struct pybpf_layout filled;
+		struct error error = {0};
+		char text[CPYTHON_LEFT_OUT_MAX];
+
+		assert_int_equal(layout_from_debug_offsets(bytes, saved_tables[i].size, &known, &error), 0);
+		cpython_describe_left_out(&known.layout, text);
+		assert_string_equal(text, "");
+		put_u64(bytes, OFFSET_VERSION, 0x031000f0);
+		assert_int_equal(layout_from_debug_offsets(bytes, saved_tables[i].size, &newer, &error), 0);
+		filled = newer.layout;
+		filled.minor = known.layout.minor;
+		filled.tstate_window = known.layout.tstate_window;
+		filled.code_window = known.layout.code_window;
+		assert_says(&newer.layout, "exceptions that are raised or handled, ");
+		filled.tstate_handled = known.layout.tstate_handled;
+		filled.tstate_raised = known.layout.tstate_raised;
+		assert_says(&newer.layout, "stacks of the moment in which a generator stops");
+		filled.tstate_datastack_top = known.layout.tstate_datastack_top;
+		assert_says(&newer.layout, "lines of code that the JIT or Nuitka has compiled may be wrong");
+		filled.tstate_executor = known.layout.tstate_executor;
+		filled.frame_mark = known.layout.frame_mark;
+		assert_says(&newer.layout, "samples take more time");
+		filled.code_version = known.layout.code_version;
+		filled.interp_code_guard = known.layout.interp_code_guard;
+		filled.code_guard_size = known.layout.code_guard_size;
+		assert_says(&newer.layout, "names of opcodes, attributes in dump --locals");
+		assert_memory_equal(&filled, &known.layout, sizeof(filled));
+		/* What the table itself contradicts. */
+		cpython_describe_left_out(&newer.layout, text);
+		assert_null(strstr(text, "garbage"));
+		assert_null(strstr(text, "sys.modules"));
+		newer.layout.interp_collecting = 0;
+		newer.layout.interp_modules = 0;
+		assert_says(&newer.layout, "garbage collections, what is found by sys.modules, ");
+		/* The longest text has room. */
+		cpython_describe_left_out(&newer.layout, text);
+		assert_true(strlen(text) < sizeof(text) - 1);
+		free(bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_release_levels),
 		cmocka_unit_test(test_free_threaded_3_13),
 		cmocka_unit_test(test_newer_minor),
+		cmocka_unit_test(test_newer_minor_says_what_it_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
