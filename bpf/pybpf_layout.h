@@ -165,6 +165,13 @@ _Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden p
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 
 /*
+ * struct _gil_runtime_state of 3.7 to 3.15 (pycore_gil.h): last_holder, locked (an int) and switch_number come one
+ * after the other. A free-threaded build has `enabled` and padding before them.
+ */
+#define PYBPF_GIL_LAST_HOLDER 8
+#define PYBPF_GIL_ENABLED     8
+
+/*
  * From PyThreadState.context_ver, which counts the contexts entered and left, to datastack_top: context_ver, id,
  * datastack_chunk and datastack_top stand one after the other in 3.12 to 3.15 (Include/cpython/pystate.h), and 3.11 has
  * trace_info, of 48 bytes, after id.

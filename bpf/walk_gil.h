@@ -20,8 +20,6 @@
 /* cond, mutex, switch_cond and switch_mutex come one after the other, the first here; likewise 8 further. */
 #define GIL_COND        32
 #define GIL_SWITCH_COND 120
-/* last_holder, locked (an int) and switch_number come one after the other, likewise 8 further. */
-#define GIL_LAST_HOLDER 8
 
 /* The words of the GIL that say who holds it, in the order of the struct (3.7+). */
 struct gil_owner {
@@ -103,7 +101,7 @@ static __always_inline bool read_gil_owner(struct walk *w, const struct pybpf_la
 		if (!read_gil_owner_36(w, l, gil, owner))
 			return false;
 	} else {
-		gil += GIL_LAST_HOLDER + (l->free_threaded ? 8 : 0);
+		gil += PYBPF_GIL_LAST_HOLDER + (l->free_threaded ? PYBPF_GIL_ENABLED : 0);
 		if (walk_read(w, owner, sizeof(*owner), gil))
 			return false;
 		owner->locked = (__u32)owner->locked; /* an int and its padding */
@@ -162,7 +160,7 @@ static __always_inline enum gil_futex find_gil_futex_36(const struct pybpf_layou
 static __always_inline enum gil_futex find_gil_futex(struct walk *w, const struct pybpf_layout *l, __u64 gil,
 						     __u64 futex)
 {
-	__u64 shift = l->free_threaded ? 8 : 0, cond, switch_cond;
+	__u64 shift = l->free_threaded ? PYBPF_GIL_ENABLED : 0, cond, switch_cond;
 	enum gil_futex use;
 
 	if (!gil || !futex)

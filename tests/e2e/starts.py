@@ -21,7 +21,7 @@ import processes
 BURN_MS = 50  # as many samples, at processes.RATE
 BATCH = 5  # programs of one targets/turns.py, whose time is limited
 BUSY, STARTERS = "while :; do :; done", "while :; do /bin/true; done"
-# In the words of a refusal (discovery_validate.c, discovery.c).
+# In the words of a refusal (validate.c, discovery.c).
 REFUSED = ("does not look like", "cannot be read", "are not usable")
 PROGRAM = "short.py"
 

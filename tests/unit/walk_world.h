@@ -311,6 +311,23 @@ static inline void assert_codes(struct world *w, uint64_t thread_id, const uint6
 
 #define assert_one_code(w, thread_id, code) assert_codes(w, thread_id, (const uint64_t[]){code}, 1, 0)
 
+/* Reads the debug offsets that are saved under a name. Returns their size. */
+static inline size_t read_offsets_of(const char *name, uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX])
+{
+	char path[128];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", name);
+	f = fopen(path, "rb");
+	if (!f)
+		print_error("%s is missing: run the test in the project's folder\n", path);
+	assert_non_null(f);
+	len = fread(bytes, 1, LAYOUT_DEBUG_OFFSETS_MAX, f);
+	fclose(f);
+	return len;
+}
+
 /* Runs a check for every layout. */
 static inline void each_layout(void (*check)(struct world *w))
 {
@@ -331,18 +348,9 @@ static inline void each_layout(void (*check)(struct world *w))
 	}
 	for (size_t i = 0; i < KNOWN_DEBUG_OFFSETS; i++) {
 		uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
-		char path[128];
 		struct error error;
-		size_t len;
-		FILE *f;
+		size_t len = read_offsets_of(known_debug_offsets[i], bytes);
 
-		snprintf(path, sizeof(path), "tests/data/debug-offsets-%s.bin", known_debug_offsets[i]);
-		f = fopen(path, "rb");
-		if (!f)
-			print_error("%s is missing: run the test in the project's folder\n", path);
-		assert_non_null(f);
-		len = fread(bytes, 1, sizeof(bytes), f);
-		fclose(f);
 		assert_int_equal(layout_from_debug_offsets(bytes, len, &build, &error), 0);
 		w.l = build.layout;
 		w.origin = build.origin;

@@ -11,6 +11,7 @@
 #include "base/process_source.h"
 #include "base/remote.h"
 #include "container/cgroup.h"
+#include "cpython/facts.h"
 #include "discovery/ask.h"
 #include "dump/collect.h"
 #include "dump/core.h"
@@ -42,9 +43,20 @@ static int read_memory(void *source, uint64_t addr, void *dst, size_t size)
 	return err;
 }
 
+/* Returns whether the Python's frames are what they are taken for: those of a version that is not known have to prove
+ * it. */
+static bool has_known_frames(const struct discovery_python *python, struct error *error)
+{
+	int err = cpython_is_newer(&python->build.layout) ? discovery_ask_validate(python, error) : 0;
+
+	/* Where no function runs, none is taken for another. */
+	return !err || err == -EAGAIN;
+}
+
 static int find_pythons(struct dump_collector *c, bool named, struct error *error)
 {
 	enum discovery_result result;
+	bool refused = false;
 	size_t count = 0;
 
 	c->pythons = calloc(PYBPF_MAX_RUNTIMES, sizeof(*c->pythons));
@@ -59,6 +71,10 @@ static int find_pythons(struct dump_collector *c, bool named, struct error *erro
 
 		if (!discovery_is_running(python))
 			continue;
+		if (!has_known_frames(python, error)) {
+			refused = true;
+			continue;
+		}
 		discovery_warn_newer(python);
 		c->runtimes[c->nr_runtimes++] = (struct dump_collector_runtime){
 			.place = {.interp_head = python->interp_head_addr,
@@ -71,7 +87,7 @@ static int find_pythons(struct dump_collector *c, bool named, struct error *erro
 		if (c->tasks)
 			dump_find_tasks(&c->memory, &python->build.layout, &c->runtimes[c->nr_runtimes - 1].place);
 	}
-	return 0;
+	return refused && !c->nr_runtimes ? -ENOENT : 0;
 }
 
 static int add_runtimes(struct dump_collector *c)

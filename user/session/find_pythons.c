@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/procfs.h"
+#include "cpython/facts.h"
 #include "discovery/ask.h"
 #include "discovery/below.h"
 #include "helper/helper.h"
@@ -101,8 +102,11 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 			if (result != DISCOVERY_OK || err == -EIO)
 				break;
 			/* An embedding program may start its interpreter at any later time. */
-			log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
-				 out->version);
+			if (cpython_is_newer(&out->build.layout))
+				log_warn("%s", error.text);
+			else
+				log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
+					 out->version);
 			return 0;
 		}
 		nanosleep(&pause, NULL);

@@ -195,7 +195,8 @@ static bool is_same_or_less(const struct layout_build *build, const struct layou
 /* Who notices that a field is wrong, if no other field of the table tells. */
 enum noticed {
 	BY_TABLE,
-	BY_WALK, /* no frame is found */
+	BY_WALK,     /* no frame is found */
+	BY_VALIDATE, /* the memory of a process: test_validate.c */
 	BY_NOBODY,
 };
 
@@ -206,13 +207,13 @@ static enum noticed noticed_3_15(size_t at)
 		size_t at;
 		enum noticed by;
 	} fields[] = {
-		{208, BY_WALK},   /* thread_state.current_frame */
-		{120, BY_NOBODY}, /* interpreter_state.ceval_gil */
-		{160, BY_NOBODY}, /* interpreter_state.code_object_generation */
-		{256, BY_NOBODY}, /* thread_state.datastack_chunk */
-		{264, BY_NOBODY}, /* thread_state.status */
-		{368, BY_NOBODY}, /* interpreter_frame.tlbc_index, of free-threaded builds */
-		{456, BY_NOBODY}, /* code_object.co_tlbc, likewise */
+		{208, BY_WALK},     /* thread_state.current_frame */
+		{120, BY_VALIDATE}, /* interpreter_state.ceval_gil */
+		{160, BY_NOBODY},   /* interpreter_state.code_object_generation */
+		{256, BY_VALIDATE}, /* thread_state.datastack_chunk */
+		{264, BY_VALIDATE}, /* thread_state.status */
+		{368, BY_NOBODY},   /* interpreter_frame.tlbc_index, of free-threaded builds */
+		{456, BY_NOBODY},   /* code_object.co_tlbc, likewise */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every way in which memory can be wrong: nothing false is told, and every walk ends. */
-#include "walk_world.h"
+#include "proved_world.h"
 
 /* Unmapped memory */
 
@@ -339,6 +339,154 @@ static void corruption(struct world *w)
 }
 LAYOUT_TEST(corruption)
 
+/*
+ * Proposals for versions to come, which have 3.15's debug offsets all the same: the walk would pass over functions, or
+ * take numbers for addresses. Such a version is refused by its first frames, before anything is sampled.
+ */
+
+static void assert_proved(struct world *w)
+{
+	struct error error;
+
+	if (proved_validate(w, &error))
+		fail_msg("%s: %s", w->origin, error.text);
+}
+
+static void assert_refused(struct world *w, const char *why)
+{
+	struct error error = {0};
+
+	if (proved_validate(w, &error) != -EINVAL || !strstr(error.text, why))
+		fail_msg("%s: expected a refusal that says \"%s\": \"%s\"", w->origin, why, error.text);
+}
+
+/* Owners that are flags: 3, 4 and 8 are some of them, or the sum of two. */
+static void owners_that_are_flags(struct world *w)
+{
+	static const uint8_t flags[] = {3, 4, 5, 8, 12};
+	uint64_t interp = proved_interp(w), id = proved_thread_id(w);
+	uint64_t a = proved_code(w, 1), b = proved_code(w, 2), c = proved_code(w, 3);
+	uint64_t root = proved_frame(w, c, 0, 0), middle = proved_frame(w, b, 1, root);
+	uint64_t leaf = proved_frame(w, a, PROVED_UNITS - 1, middle), entry;
+	const uint64_t functions[] = {root, middle, leaf};
+
+	proved_thread(w, interp, id, leaf);
+	memcpy(&entry, bytes_at(w, root + w->l.frame_previous, 8), 8);
+	assert_proved(w);
+	assert_codes(w, id, (const uint64_t[]){a, b, c}, 3, 0);
+	/* A generator's frame, and one that outlives its function. */
+	put(w, middle, w->l.frame_owner, 1, 1);
+	put(w, root, w->l.frame_owner, 2, 1);
+	assert_proved(w);
+	assert_codes(w, id, (const uint64_t[]){a, b, c}, 3, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		/* All functions have it, and one alone: the others would seem to have called each other. */
+		for (size_t f = 0; f < ARRAY_SIZE(functions); f++)
+			put(w, functions[f], w->l.frame_owner, flags[i], 1);
+		assert_refused(w, "owner");
+		for (size_t f = 0; f < ARRAY_SIZE(functions); f++) {
+			for (size_t other = 0; other < ARRAY_SIZE(functions); other++)
+				put(w, functions[other], w->l.frame_owner, other == f ? flags[i] : 0, 1);
+			assert_refused(w, "owner");
+			/* As the walk would have it. */
+			if (functions[f] == middle)
+				assert_codes(w, id, (const uint64_t[]){a, c}, 2, 0);
+		}
+		put(w, leaf, w->l.frame_owner, 0, 1);
+		put(w, middle, w->l.frame_owner, 0, 1);
+		put(w, root, w->l.frame_owner, 0, 1);
+	}
+	/* The frame that is no function's has a number of those that functions had. */
+	for (uint8_t owner = 0; owner < 3; owner++) {
+		put(w, entry, w->l.frame_owner, owner, 1);
+		assert_refused(w, "owner");
+	}
+	put(w, entry, w->l.frame_owner, 8, 1);
+	assert_refused(w, "owner");
+	put(w, entry, w->l.frame_owner, 4, 1);
+	assert_proved(w);
+	assert_codes(w, id, (const uint64_t[]){a, b, c}, 3, 0);
+}
+NEWER_TEST(owners_that_are_flags)
+
+/* The offset of an instruction, in code units or bytes, where its address was; the other bytes are anything. */
+static void offsets_of_instructions(struct world *w)
+{
+	static const uint64_t others[] = {0, 0xa5a5a5a5a5a50000, 0x00040000, 0x7f1200040000};
+	uint64_t interp = proved_interp(w), id = proved_thread_id(w);
+	uint64_t a = proved_code(w, 1), b = proved_code(w, 2);
+	uint64_t root = proved_frame(w, b, 3, 0), leaf = proved_frame(w, a, 5, root);
+
+	proved_thread(w, interp, id, leaf);
+	assert_proved(w);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		for (uint64_t offset = 0; offset < 0x10000; offset = 2 * offset + 1) {
+			put_ptr(w, leaf, w->l.frame_position, others[i] | offset);
+			put_ptr(w, root, w->l.frame_position, others[i] | offset);
+			assert_refused(w, "position");
+		}
+	}
+	/* An address in another code object, or behind the last instruction. */
+	put_ptr(w, root, w->l.frame_position, b + w->l.code_adaptive);
+	put_ptr(w, leaf, w->l.frame_position, b + w->l.code_adaptive);
+	assert_refused(w, "position");
+	put_ptr(w, leaf, w->l.frame_position, a + w->l.code_adaptive + 2 * PROVED_UNITS);
+	assert_refused(w, "position");
+	put_ptr(w, leaf, w->l.frame_position, a + w->l.code_adaptive + 2 * (PROVED_UNITS - 1));
+	assert_proved(w);
+}
+NEWER_TEST(offsets_of_instructions)
+
+/* Free-threaded: each thread has bytecode of its own. */
+static void bytecode_of_threads(struct world *w)
+{
+	uint64_t interp = proved_interp(w), id = proved_thread_id(w), code = proved_code(w, 1), frame, array, own;
+
+	if (!w->l.free_threaded)
+		return;
+	frame = proved_frame(w, code, 0, 0);
+	own = make(w, 2 * PROVED_UNITS);
+	array = make(w, 24);
+	put_ptr(w, array, 0, 2);
+	put_ptr(w, array, 8, code + w->l.code_adaptive);
+	put_ptr(w, array, 16, own);
+	put_ptr(w, code, w->l.code_tlbc, array);
+	proved_thread(w, interp, id, frame);
+	assert_proved(w);
+	put(w, frame, w->l.frame_tlbc_index, 1, 4);
+	assert_refused(w, "position");
+	put_ptr(w, frame, w->l.frame_position, own + 4);
+	assert_proved(w);
+	put(w, frame, w->l.frame_tlbc_index, 2, 4);
+	assert_refused(w, "position");
+}
+NEWER_TEST(bytecode_of_threads)
+
+/* Frames prove nothing where there is none of a function; what cannot be read is no frame. */
+static void frames_that_prove_nothing(struct world *w)
+{
+	uint64_t interp = proved_interp(w), id = proved_thread_id(w), code = proved_code(w, 1), frame, tstate;
+	struct error error;
+
+	frame = proved_frame(w, code, 0, 0);
+	tstate = proved_thread(w, interp, id, 0);
+	assert_int_equal(proved_validate(w, &error), -EAGAIN);
+	assert_non_null(strstr(error.text, "no function"));
+	put_ptr(w, tstate, w->l.tstate_frame, make_entry(w));
+	assert_int_equal(proved_validate(w, &error), -EAGAIN);
+	for (size_t i = 0; i < ARRAY_SIZE(wild_pointers); i++) {
+		put_ptr(w, tstate, w->l.tstate_frame, wild_pointers[i]);
+		assert_refused(w, "frame");
+		put_ptr(w, frame, w->l.frame_previous, wild_pointers[i]);
+		put_ptr(w, tstate, w->l.tstate_frame, frame);
+		assert_refused(w, "frame");
+	}
+	/* A circle ends. */
+	put_ptr(w, frame, w->l.frame_previous, frame);
+	assert_proved(w);
+}
+NEWER_TEST(frames_that_prove_nothing)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +500,10 @@ int main(void)
 		cmocka_unit_test(test_depths),
 		cmocka_unit_test(test_depths_beyond_the_walk),
 		cmocka_unit_test(test_corruption),
+		cmocka_unit_test(test_owners_that_are_flags),
+		cmocka_unit_test(test_offsets_of_instructions),
+		cmocka_unit_test(test_bytecode_of_threads),
+		cmocka_unit_test(test_frames_that_prove_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Checks fields that the debug offsets of a Python name, and that no other field of them contradicts when they are
+ * wrong: what a live process has there cannot be anything else.
+ */
+#include <string.h>
+
+#include "cpython/facts.h"
+#include "discovery/validate.h"
+
+/* struct _stack_chunk (Include/internal/pycore_pystate.h): previous, size in bytes. */
+#define CHUNK_SIZE_AT 8
+/* No process frees as many code objects: it takes a microsecond to make one. */
+#define MOST_CODE_OBJECTS (1ull << 40)
+
+/* To 3.12 offsets are pybpf's own, and need no proof. */
+static bool is_told_by_process(const struct validation *v)
+{
+	return cpython_facts(&v->python->build.layout)->build->has_debug_offsets;
+}
+
+/* A thread's state is bound to it from before it runs until after its end (bind_tstate, unbind_tstate). */
+static int check_status(const struct validation *v, uint64_t tstate)
+{
+	uint64_t addr = tstate + v->python->build.layout.tstate_status;
+	uint32_t status;
+	int err = validate_read(v, addr, &status, sizeof(status));
+
+	if (err)
+		return validate_unreadable(v, "a thread's status", addr, err);
+	if (!(status & PYBPF_TSTATE_BOUND) || status & PYBPF_TSTATE_UNBOUND)
+		return validate_contradict(v, "a thread's status", addr, status);
+	return 0;
+}
+
+/* The top of the data stack is in a chunk that ends at the limit; a thread may have no chunk. */
+static int check_data_stack(const struct validation *v, uint64_t tstate)
+{
+	uint64_t addr = tstate + v->python->build.layout.tstate_datastack_top - 8, size;
+	uint64_t stack[3]; /* datastack_chunk, datastack_top, datastack_limit */
+	int err = validate_read(v, addr, stack, sizeof(stack));
+
+	if (err)
+		return validate_unreadable(v, "a thread's data stack", addr, err);
+	if (!stack[0])
+		return 0;
+	for (size_t i = 0; i < 3; i++) {
+		if (!validate_is_address(stack[i]))
+			return validate_contradict(v, "a thread's data stack", addr + 8 * i, stack[i]);
+	}
+	err = validate_read(v, stack[0] + CHUNK_SIZE_AT, &size, sizeof(size));
+	if (err)
+		return validate_unreadable(v, "a thread's data stack", stack[0], err);
+	if (stack[1] <= stack[0] || stack[1] > stack[2] || stack[2] - stack[0] != size)
+		return validate_contradict(v, "the top of a thread's data stack", addr + 8, stack[1]);
+	return 0;
+}
+
+int validate_thread_fields(const struct validation *v, uint64_t tstate)
+{
+	const struct pybpf_layout *layout = &v->python->build.layout;
+	int err = 0;
+
+	if (!is_told_by_process(v))
+		return 0;
+	if (layout->tstate_status)
+		err = check_status(v, tstate);
+	if (!err && layout->tstate_datastack_top)
+		err = check_data_stack(v, tstate);
+	return err;
+}
+
+/* Before the GIL is made there is none: another place with a 0 cannot be told from that. */
+static int check_gil(const struct validation *v, uint64_t interp)
+{
+	const struct pybpf_layout *layout = &v->python->build.layout;
+	uint64_t addr = interp + layout->interp_gil, gil;
+	struct {
+		uint64_t last_holder;
+		int32_t locked; /* -1 before it is made */
+	} owner;
+	int err = validate_read(v, addr, &gil, sizeof(gil));
+
+	if (err)
+		return validate_unreadable(v, "an interpreter's GIL", addr, err);
+	if (!gil)
+		return 0;
+	if (!validate_is_address(gil))
+		return validate_contradict(v, "an interpreter's GIL", addr, gil);
+	gil += PYBPF_GIL_LAST_HOLDER + (layout->free_threaded ? PYBPF_GIL_ENABLED : 0);
+	err = validate_read(v, gil, &owner, sizeof(owner));
+	if (err)
+		return validate_unreadable(v, "a GIL", gil, err);
+	if (owner.last_holder && !validate_is_address(owner.last_holder))
+		return validate_contradict(v, "a GIL's last holder", gil, owner.last_holder);
+	if (owner.locked < -1 || owner.locked > 1)
+		return validate_contradict(v, "whether a GIL is held", gil + 8, (uint32_t)owner.locked);
+	return 0;
+}
+
+/* This tells an address from a number, but not one counter from another. */
+static int check_code_guard(const struct validation *v, uint64_t interp)
+{
+	uint64_t addr = interp + v->python->build.layout.interp_code_guard, count;
+	int err = validate_read(v, addr, &count, sizeof(count));
+
+	if (err)
+		return validate_unreadable(v, "an interpreter's count of code objects", addr, err);
+	if (count > MOST_CODE_OBJECTS)
+		return validate_contradict(v, "an interpreter's count of code objects", addr, count);
+	return 0;
+}
+
+int validate_interpreter_fields(const struct validation *v, uint64_t interp)
+{
+	const struct pybpf_layout *layout = &v->python->build.layout;
+	int err = 0;
+
+	if (!is_told_by_process(v))
+		return 0;
+	if (layout->interp_gil)
+		err = check_gil(v, interp);
+	if (!err && layout->code_guard_size == sizeof(uint64_t))
+		err = check_code_guard(v, interp);
+	return err;
+}
