@@ -145,7 +145,8 @@ int discovery_validate(const struct discovery_python *python, struct error *erro
 	struct validation v = {.python = python, .error = error};
 	int err = -EINVAL;
 
-	for (int i = 0; i < VALIDATE_ATTEMPTS && err == -EINVAL; i++)
+	/* Frames that changed while they were read have shown nothing. */
+	for (int i = 0; i < VALIDATE_ATTEMPTS && (err == -EINVAL || (err == -EAGAIN && v.frames_looked)); i++)
 		err = validate_once(&v);
 	if (!err)
 		error_clear(error);
