@@ -80,7 +80,8 @@ def test_short_waits_are_left_out_and_counted(python):
     says = json.loads(run.out)
     # On a busy machine a brief sleep may be a long one, or be over before it began.
     assert asleep_in(stacks, "brief") <= says["late"], stacks
-    assert abs(asleep_in(stacks, "extended") - says["extended"][1]) < 0.1 * says["extended"][1]
+    # It waits for a CPU afterwards.
+    assert 0.98 * 0.06 * says["extended"][0] <= asleep_in(stacks, "extended") <= says["extended"][1]
     # The start and the end of a program have short waits of their own, such as for a disk.
     short = run.stats["waits"]
     assert 0.95 * says["brief"][0] <= short["short"] < says["brief"][0] + 100

@@ -363,7 +363,7 @@ static void test_lengths_are_those_of_binutils(void **state)
 	FILE *lines = popen(command, "r");
 	int fd = open("/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY);
 	uint64_t last = 0, known = 0;
-	struct elf_file *elf;
+	struct elf_file *elf = NULL;
 	char line[512];
 
 	(void)state;

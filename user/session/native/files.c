@@ -307,7 +307,7 @@ static int read_table(const struct native_files *f, const struct native_shown *s
 {
 	int err = 0;
 
-	*rows = malloc((shown->pages + 1u) * sizeof(struct pybpf_native_page));
+	*rows = malloc((shown->pages + 1u) * PYBPF_NATIVE_PAGE_ROWS * sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < shown->pages && !err; i++)
