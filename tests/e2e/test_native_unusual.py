@@ -55,5 +55,7 @@ def test_nothing_is_false_without_information(options, tmp_path):
         for shown, marked in found[name]:
             # Samples of each of the three, and of the clock, which is in another library.
             possible = [truth[begin:end] for end in range(1, 4) for begin in range(end if marked else 1)] + [()]
-            assert shown in possible, (shown, marked, found)
+            # Calls go by the PLT, whose entries have no names.
+            called = shown[:-1] if shown and shown[-1].startswith("[unusual.so+") else shown
+            assert called in possible, (shown, marked, found)
         assert sum(count for (shown, _), count in found[name].items() if shown[-1:] == ("leaf",)) > 0.8 * found[name].total() > 20, found

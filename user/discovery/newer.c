@@ -28,8 +28,7 @@ void discovery_warn_newer(const struct discovery_python *python)
 	warned[count].version_hex = python->build.version_hex;
 	warned[count].free_threaded = python->free_threaded;
 	warned[count++].debug_build = python->debug_build;
-	log_warn("Python %s%s (%s) is newer than those that this pybpf knows; left out: %s; use a newer pybpf if there "
-		 "is "
-		 "one",
+	log_warn("Python %s%s (%s) is newer than those that this pybpf knows; left out: %s; "
+		 "use a newer pybpf if there is one",
 		 python->version, python->free_threaded ? "t" : "", python->path, left_out);
 }

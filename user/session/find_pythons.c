@@ -61,6 +61,16 @@ static int validate_pythons(struct discovery_python *out, size_t *count, struct 
 	return 0;
 }
 
+/* An embedding program may start its interpreter at any later time. */
+static void warn_of_no_interpreter(pid_t pid, const struct discovery_python *python, const struct error *error)
+{
+	if (cpython_is_newer(&python->build.layout))
+		log_warn("%s", error->text);
+	else
+		log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
+			 python->version);
+}
+
 int session_find_pythons(pid_t pid, bool children, struct discovery_python *out, size_t room, size_t *count)
 {
 	struct timespec pause = {.tv_nsec = (long)(INTERPRETER_POLL_S * 1e9)};
@@ -101,12 +111,7 @@ int session_find_pythons(pid_t pid, bool children, struct discovery_python *out,
 		    (result != DISCOVERY_CONTRADICTED || clock_s(CLOCK_MONOTONIC) - begin > CONTRADICTED_WAIT_S)) {
 			if (result != DISCOVERY_OK || err == -EIO)
 				break;
-			/* An embedding program may start its interpreter at any later time. */
-			if (cpython_is_newer(&out->build.layout))
-				log_warn("%s", error.text);
-			else
-				log_warn("process %d has the code of Python %s, but no interpreter runs there yet", pid,
-					 out->version);
+			warn_of_no_interpreter(pid, out, &error);
 			return 0;
 		}
 		nanosleep(&pause, NULL);
