@@ -188,7 +188,8 @@ def test_new_deep_stacks_at_every_sample(depth, features):
     assert depth / 2 < deepest <= depth + 1
     assert printed > 30, run.stats
     assert not any(run.stats["incomplete"].values()), run.stats
-    others = {key: count for key, count in run.stats["lost"].items() if key != "ring_buffer_full"}
+    # On a busy machine the process may not be ready at once.
+    others = {key: count for key, count in run.stats["lost"].items() if key not in ("ring_buffer_full", "not_ready")}
     assert not any(others.values()), run.stats
 
 

@@ -4,7 +4,7 @@
 import threading
 import time
 
-SECONDS = 0.6
+SECONDS = 1.2
 
 
 def burn(name):
