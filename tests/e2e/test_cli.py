@@ -166,7 +166,7 @@ def test_output_replaces_a_file_only_at_the_end(spinning, tmp_path):
 
 
 def test_format_text_is_a_table(spinning):
-    run = pybpf("-p", spinning.pid, "-d", 0.4, "-f", "text")
+    run = pybpf("-p", spinning.pid, "-d", 1, "-F", 499, "-f", "text")
     assert run.code == 0
     rows = [row for row in run.out.splitlines() if "inner" in row]
     assert rows and "%" in run.out
