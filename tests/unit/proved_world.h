@@ -13,7 +13,7 @@
 #define PROVED_UNITS  40
 #define PROVED_INTERP 32768
 
-/* PY_VERSION_HEX in a _Py_DebugOffsets, and one that is newer than any known version. */
+/* Where a _Py_DebugOffsets has PY_VERSION_HEX, and a version above all known ones. */
 #define PROVED_AT_VERSION 8
 #define PROVED_NEWER      0x031000f0
 

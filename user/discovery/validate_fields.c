@@ -70,7 +70,7 @@ int validate_thread_fields(const struct validation *v, uint64_t tstate)
 	return err;
 }
 
-/* Before the GIL is made there is none: another place with a 0 cannot be told from that. */
+/* The address of the GIL is 0 before it is made. So a 0 in a wrong place passes this check. */
 static int check_gil(const struct validation *v, uint64_t interp)
 {
 	const struct pybpf_layout *layout = &v->python->build.layout;

@@ -390,7 +390,7 @@ static void nested_callers(struct world *w)
 }
 LAYOUT_TEST(nested_callers)
 
-/* Runs each of these thread states anew: the first is the innermost, and the one that is attached. */
+/* Gives each of these thread states a new frame, further out than the one before. The first is attached. */
 static void nest(struct world *w, const uint64_t *tstates, const uint64_t *codes, int count)
 {
 	for (int i = 0; i < count; i++) {

@@ -396,7 +396,7 @@ static void owners_that_are_flags(struct world *w)
 		put(w, middle, w->l.frame_owner, 0, 1);
 		put(w, root, w->l.frame_owner, 0, 1);
 	}
-	/* The frame that is no function's has a number of those that functions had. */
+	/* The entry frame's owner is a number that stood for functions before. */
 	for (uint8_t owner = 0; owner < 3; owner++) {
 		put(w, entry, w->l.frame_owner, owner, 1);
 		assert_refused(w, "owner");
@@ -462,7 +462,7 @@ static void bytecode_of_threads(struct world *w)
 }
 NEWER_TEST(bytecode_of_threads)
 
-/* Frames prove nothing where there is none of a function; what cannot be read is no frame. */
+/* Without the frame of a function nothing is proved. A frame that cannot be read is not counted. */
 static void frames_that_prove_nothing(struct world *w)
 {
 	uint64_t interp = proved_interp(w), id = proved_thread_id(w), code = proved_code(w, 1), frame, tstate;
