@@ -109,6 +109,21 @@ static bool is_unchanged(const struct validation *v, const struct frame *frame)
 	       !memcmp(again.bytes, frame->bytes, v->python->build.layout.frame_window);
 }
 
+static bool is_inside_window(const struct pybpf_layout *layout, uint16_t offset, size_t size)
+{
+	return offset + size <= layout->frame_window;
+}
+
+/* The layout may come from whoever has taken over the asking process. */
+static bool are_inside_window(const struct pybpf_layout *layout)
+{
+	return layout->frame_window <= PYBPF_FRAME_WINDOW && is_inside_window(layout, layout->frame_code, 8) &&
+	       is_inside_window(layout, layout->frame_previous, 8) &&
+	       is_inside_window(layout, layout->frame_position, 8) &&
+	       is_inside_window(layout, layout->frame_owner, 1) &&
+	       (layout->frame_tlbc_index == PYBPF_NO_OFFSET || is_inside_window(layout, layout->frame_tlbc_index, 4));
+}
+
 int validate_thread_frames(struct validation *v, uint64_t tstate)
 {
 	const struct pybpf_layout *layout = &v->python->build.layout;
@@ -120,6 +135,8 @@ int validate_thread_frames(struct validation *v, uint64_t tstate)
 
 	if (!cpython_is_newer(layout))
 		return 0;
+	if (!are_inside_window(layout))
+		return validate_contradict(v, "a frame's size", tstate, layout->frame_window);
 	for (int i = 0; !err && next && i < MAX_FRAMES_OF_THREAD && v->frames_looked < MAX_FRAMES; i++) {
 		if (!validate_is_address(next))
 			return validate_contradict(v, "a frame's address", addr, next);

@@ -487,6 +487,26 @@ static void frames_that_prove_nothing(struct world *w)
 }
 NEWER_TEST(frames_that_prove_nothing)
 
+/* A question to a helper is not trusted: no field is looked for behind what was read of the frame. */
+static void fields_outside_of_a_frame(struct world *w)
+{
+	const struct pybpf_layout before = w->l;
+	uint64_t interp = proved_interp(w), id = proved_thread_id(w);
+	uint16_t *fields[] = {&w->l.frame_code, &w->l.frame_previous, &w->l.frame_position, &w->l.frame_owner};
+
+	proved_thread(w, interp, id, proved_frame(w, proved_code(w, 1), 0, 0));
+	assert_proved(w);
+	w->l.frame_window = UINT16_MAX;
+	assert_refused(w, "size");
+	w->l = before;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		*fields[i] = UINT16_MAX - 1;
+		assert_refused(w, "size");
+		w->l = before;
+	}
+}
+NEWER_TEST(fields_outside_of_a_frame)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_offsets_of_instructions),
 		cmocka_unit_test(test_bytecode_of_threads),
 		cmocka_unit_test(test_frames_that_prove_nothing),
+		cmocka_unit_test(test_fields_outside_of_a_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
