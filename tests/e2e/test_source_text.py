@@ -246,7 +246,8 @@ while True:
 """
 
 
-def test_a_file_system_that_answers_late_at_first(tmp_path):
+@pytest.mark.parametrize("late", ("when it is met", "when its text is read"))
+def test_a_file_system_that_answers_late_for_a_moment(late, tmp_path):
     """So it is on a machine with much to do, where a helper needs longer than is waited for it."""
     path = tmp_path / "out.pybpf"
     with contextlib.ExitStack() as stack:
@@ -257,7 +258,8 @@ def test_a_file_system_that_answers_late_at_first(tmp_path):
         argv = [harness.default_python().argv[0], str(tmp_path / "mnt" / "file")]
         process = stack.enter_context(harness.started(argv))
         harness.wait_for(lambda: "sum(range" in harness.pybpf("dump", "-p", process.pid).out)
-        server.delay()
+        if late == "when it is met":
+            server.delay()
         run = stack.enter_context(
             harness.started([harness.PYBPF, "-p", str(process.pid), "-o", str(path), "-F", "199"], stderr=subprocess.PIPE)
         )
@@ -265,7 +267,11 @@ def test_a_file_system_that_answers_late_at_first(tmp_path):
         time.sleep(0.5)
         server.hurry()
         time.sleep(1.5)
+        if late == "when its text is read":
+            server.delay()
         run.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        server.hurry()
         _, err = run.communicate(timeout=harness.PATIENCE)
     assert run.returncode == 0, err
     assert b"# the text of it" in gzip.decompress(path.read_bytes().partition(b"\n")[2])

@@ -47,10 +47,12 @@ static char *read_text(const struct dump_sources *sources, const struct stacks_f
 	struct source_identity identity;
 	struct source_rights as;
 	int err = source_file_look(&source, function->rights, &as, &identity);
-	char *text = err ? NULL : source_file_text(&source, &as, &identity);
+	char *text = NULL;
 
-	if (!text)
-		source_file_leave_out(function->named->file, source.path, err ?: -ESTALE);
+	if (!err)
+		err = source_file_text(&source, &as, &identity, &text);
+	if (err)
+		source_file_leave_out(function->named->file, source.path, err);
 	return text;
 }
 

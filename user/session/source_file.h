@@ -54,12 +54,13 @@ int source_file_look(const struct source_file *file, const struct pybpf_rights *
 void source_file_leave_out(const char *shown, const char *path, int err);
 
 /*
- * Returns the text of the file, which the caller frees, with lines that end in "\n". The file is opened below the root
- * of the process or, when that has ended, below pybpf's own. Returns NULL when another file is there by now, when the
- * text contains a NUL, or when it cannot be read with these rights.
+ * Sets *out to the text of the file, which the caller frees, with lines that end in "\n". The file is opened below the
+ * root of the process or, when that has ended, below pybpf's own. Returns 0; -ESTALE when another file is there by now;
+ * -EILSEQ when the text contains a NUL; -EACCES and others when it cannot be read with these rights; -ENOMEM; or an
+ * error of helper_call().
  */
-char *source_file_text(const struct source_file *file, const struct source_rights *rights,
-		       const struct source_identity *identity);
+int source_file_text(const struct source_file *file, const struct source_rights *rights,
+		     const struct source_identity *identity, char **out);
 
 /*
  * Reads the rights with which a process, or a thread, opens files. Returns whether they are known; if not, they are

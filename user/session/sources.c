@@ -39,8 +39,9 @@ struct file {
 
 struct session_sources {
 	struct session *session;
-	struct intern files; /* struct file */
-	double next_ask;     /* CLOCK_MONOTONIC seconds */
+	struct intern files;     /* struct file */
+	double next_ask;         /* CLOCK_MONOTONIC seconds */
+	unsigned tries_of_texts; /* of all files: the end of a run does not wait for a file system that hangs */
 };
 
 struct session_sources *session_sources_new(struct session *s)
@@ -155,11 +156,21 @@ void session_sources_ask_again(struct session_sources *t, double now)
 	t->next_ask = now + ASK_AGAIN_S;
 }
 
-char *session_sources_read(const struct session_sources *t, const char *shown)
+/* Returns as source_file_text(). */
+static int read_text(struct session_sources *t, const struct file *file, char **text)
+{
+	const struct source_file source = {.pid = file->pid, .start = file->start, .path = file->path};
+	int err = source_file_text(&source, &file->rights, &file->identity, text);
+
+	while (helper_has_no_answer(err) && t->tries_of_texts++ < ASK_TRIES)
+		err = source_file_text(&source, &file->rights, &file->identity, text);
+	return err;
+}
+
+char *session_sources_read(struct session_sources *t, const char *shown)
 {
 	uint32_t at = intern_find(&t->files, &shown);
 	const struct file *file = at == INTERN_NONE ? NULL : intern_item(&t->files, at);
-	struct source_file source;
 	char *text = NULL;
 	int err;
 
@@ -168,11 +179,8 @@ char *session_sources_read(const struct session_sources *t, const char *shown)
 		return NULL;
 	}
 	err = file->err;
-	if (!err) {
-		source = (struct source_file){.pid = file->pid, .start = file->start, .path = file->path};
-		text = source_file_text(&source, &file->rights, &file->identity);
-		err = text ? 0 : -ESTALE;
-	}
+	if (!err)
+		err = read_text(t, file, &text);
 	if (!err && source_fits_all(text, &file->claims, &(uint64_t){CHECK_NS}))
 		return text;
 	free(text);

@@ -30,7 +30,7 @@ int session_sources_met(struct session_sources *t, const struct stacks_function 
 void session_sources_ask_again(struct session_sources *t, double now);
 
 /* Returns the text of the file that profiles show so, which the caller frees; NULL: no text is certain. */
-char *session_sources_read(const struct session_sources *t, const char *shown);
+char *session_sources_read(struct session_sources *t, const char *shown);
 
 /* Puts the texts into the profile, once all samples are there. Returns 0 or -ENOMEM. */
 int session_sources_collect(struct session_sources *t, struct profile *profile);
