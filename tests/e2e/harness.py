@@ -6,6 +6,7 @@ import datetime
 import functools
 import glob
 import json
+import math
 import os
 import re
 import select
@@ -415,8 +416,9 @@ class Expectation:
                 if (stack[-1].key(self.files), stack[-1].line) in self.hot:
                     spent += count
             share = spent / max(1, total(stacks))
+            chance = 3 * math.sqrt(self.share * (1 - self.share) / max(1, total(stacks)))
             assert (
-                share >= self.share
+                share >= self.share - chance
             ), "the hot lines have %.1f %% of %d samples, not %.0f %%: %s" % (
                 100 * share,
                 total(stacks),

@@ -329,7 +329,7 @@ def test_html_of_several_runs(runs, tmp_path):
 COLOURS = """
   await page.goto(address);
   %s
-  await page.waitForTimeout(300);
+  await calm();
   const places = [];
   for (const name of argument) places.push([name, await page.evaluate(place, name)]);
   return page.evaluate((places) => {

@@ -56,7 +56,7 @@ def test_search_tells_the_matched_share(page, stacks):
     await page.keyboard.press("/");
     await page.fill("input[type=search]", pattern);
     await page.waitForFunction((p) => new URLSearchParams(location.hash.slice(1)).get("q") === p, pattern);
-    await page.waitForTimeout(50);
+    await calm();
     out.push(await page.textContent("[data-testid=matched]"));
   }
   await page.keyboard.press("Escape");
@@ -91,13 +91,7 @@ def test_zoom_by_click_keys_and_link(page):
     return [zoomed ? tree.keys.name[tree.key[zoomed]] : "all", view.size, tree.size[zoomed]];
   });
   const size = () => page.evaluate(() => document.querySelector(".host").flame.view.size);
-  const still = async () => {
-    await page.waitForTimeout(400);
-    for (let before = -1, now = await size(); now !== before; ) {
-      await page.waitForTimeout(100);
-      [before, now] = [now, await size()];
-    }
-  };
+  const still = () => calm(size);
   const at = await page.evaluate(place, "main");
   await page.mouse.move(at.x, at.y);
   await page.waitForSelector("[role=tooltip]");
@@ -150,7 +144,7 @@ def test_filters_and_link_restore_everything(saved, page):
   const totals = {};
   for (const [value, text] of choices) {
     await page.selectOption("[aria-label=Thread]", value);
-    await page.waitForTimeout(80);
+    await calm();
     totals[text] = await total();
   }
   await page.click(".more");
@@ -166,7 +160,7 @@ def test_filters_and_link_restore_everything(saved, page):
              matched: document.querySelector("[data-testid=matched]").textContent,
              chosen: [...document.querySelectorAll("select")].map((s) => s.value) };
   });
-  await page.waitForTimeout(200);
+  await calm();
   const before = await state(page);
   const other = await context.newPage();
   await other.goto(page.url());
@@ -201,11 +195,11 @@ def test_table_and_callers(page, stacks):
   })));
   const bySelf = await rows();
   await page.click("button.total");
-  await page.waitForTimeout(80);
+  await calm();
   const byTotal = await rows();
   await page.click(".row:has(b:text-is('again')) .callers-of");
   await page.waitForSelector("[data-testid=callers]");
-  await page.waitForTimeout(200);
+  await calm();
   const callers = await page.evaluate(() => {
     const [above, below] = [...document.querySelectorAll(".host")].map((host) => host.flame.tree);
     const names = (tree, depth) => {
@@ -278,7 +272,7 @@ def test_time_line_and_sources(page, stacks, saved):
   await page.waitForSelector("[data-testid=code] .line");
   await page.click("[data-testid=sources] nav button:has-text('program.py')");
   await page.waitForSelector("[data-testid=code] .head code:has-text('program.py')");
-  await page.waitForTimeout(100);
+  await calm();
   const code = await page.$$eval("[data-testid=code] .rows .line", (all) => all.map((l) => [...l.children].map((c) => c.textContent)));
   await page.keyboard.press("7");
   const run = await page.textContent("[data-testid=run]");

@@ -28,7 +28,7 @@ def test_names_made_to_harm_run_nothing(page, stacks):
     await page.goto("about:blank");
     await page.goto(address + "#view=" + view);
     await page.waitForSelector("main > *");
-    await page.waitForTimeout(150);
+    await calm();
     shown.push(await page.textContent("#app"));
     if (view === "graph") {
       const at = await page.evaluate(place, argument);
@@ -37,7 +37,7 @@ def test_names_made_to_harm_run_nothing(page, stacks):
       shown.push(await page.textContent("[role=tooltip]"));
       await page.mouse.click(at.x, at.y);
       await page.click("[data-testid=details] >> text=Callers");
-      await page.waitForTimeout(150);
+      await calm();
       shown.push(await page.textContent("#app"));
     }
     if (await page.evaluate(() => "pwned" in window)) throw new Error("a name became a script in the view " + view);
@@ -64,7 +64,7 @@ def test_a_link_made_to_harm_shows_a_view_all_the_same(page):
     await page.goto("about:blank");
     await page.goto(address + "#" + hash);
     await page.waitForSelector("main > *");
-    await page.waitForTimeout(120);
+    await calm();
     shown.push(await page.evaluate(() => [document.querySelector("main").dataset.view, "pwned" in window]));
   }
   return shown;
@@ -210,7 +210,7 @@ def test_fits_its_window_in_both_themes(page, width, height, dark):
     await page.goto("about:blank");
     await page.goto(address + "#view=" + view);
     await page.waitForSelector("main > *");
-    await page.waitForTimeout(200);
+    await calm();
     await page.screenshot({ path: argument.replace("VIEW", view) });
     ground.push(await page.evaluate(() => ({
       wider: document.documentElement.scrollWidth - innerWidth,

@@ -115,6 +115,7 @@ def test_waits_for_children_are_one_hotspot(tmp_path):
   await page.waitForSelector("[data-testid=hotspots]");
   const all = await page.$$eval("[data-testid=hotspots] > ol > li", (all) => all.map((l) => l.textContent));
   await page.click("[data-testid=hotspots] > ol > li:has-text('processes]') >> text=Graph");
+  await calm();
   return { first, all, q: await page.inputValue("input[type=search]") };
 """ % READY))
     rows = [words for words in told["all"] if "[child" in words]

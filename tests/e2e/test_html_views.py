@@ -57,7 +57,7 @@ def test_a_range_of_time_filters_every_view(page, saved):
     await page.goto("about:blank");
     await page.goto(address + "#t=" + argument + "&view=" + view);
     await page.waitForSelector("main > *");
-    await page.waitForTimeout(200);
+    await calm();
   };
   const out = {};
   await open("graph");
@@ -279,7 +279,7 @@ def test_a_high_graph_tells_where_it_is_scrolled_to(page, deep):
   const visible = await page.isVisible("[data-testid=minimap]");
   if (!visible) return { visible };
   const rows = () => page.evaluate(() => document.querySelector("[data-testid=position]").textContent.match(/[\\d,]+/g).map((n) => Number(n.replace(/,/g, ""))));
-  const wait = () => page.waitForTimeout(150);
+  const wait = () => calm();
   const out = { visible, top: await rows() };
   const box = await (await page.$("[data-testid=minimap]")).boundingBox();
   await page.mouse.click(box.x + 20, box.y + box.height / 2);
@@ -468,7 +468,7 @@ def test_a_wrong_expression_is_told_what_is_wrong(page):
   for (const pattern of argument) {
     await page.fill("input[type=search]", pattern);
     await page.waitForFunction((p) => new URLSearchParams(location.hash.slice(1)).get("q") === p, pattern);
-    await page.waitForTimeout(50);
+    await calm();
     out.push([await page.textContent("[data-testid=matched]"), await page.getAttribute("input[type=search]", "aria-invalid")]);
   }
   return out;

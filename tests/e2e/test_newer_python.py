@@ -27,7 +27,7 @@ def test_its_stacks_are_right(name):
     """And the run says once what it leaves out."""
     program = next(program for program in suite.PROGRAMS if program.name == name)
     with altered(raise_version) as interpreter, harness.target(interpreter, program.file, *program.args) as running:
-        run = harness.record_busy(running.pid, fewest=300, seconds=program.samples / program.rate, rate=program.rate)
+        run = harness.record_busy(running.pid, fewest=program.samples * 2 // 3, seconds=program.samples / program.rate, rate=program.rate)
         harness.check_account(run)
         suite.hold(program, running.says, run.stacks())
         left_out = warnings(run.err)

@@ -17,6 +17,6 @@ def test_stacks(profiler, interpreter, program):
     if program.needs and not pythons.has_module(interpreter, program.needs):
         pytest.skip("%s is missing from %s" % (program.needs, interpreter.name))
     with harness.target(interpreter, program.file, *program.args) as running:
-        run = harness.record_busy(running.pid, fewest=300, seconds=program.samples / program.rate, rate=program.rate)
+        run = harness.record_busy(running.pid, fewest=program.samples * 2 // 3, seconds=program.samples / program.rate, rate=program.rate)
         harness.check_account(run)
         suite.hold(program, running.says, run.stacks())

@@ -262,7 +262,7 @@ def test_the_report_has_colours_and_columns_of_states(one, page, dark):
   out.faults = [];
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 800 });
-    await page.waitForTimeout(200);
+    await calm();
     const { violations } = await page.evaluate(() => axe.run(document));
     out.faults.push(...violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => [width, v.id, v.nodes[0].html]));
   }

@@ -257,7 +257,7 @@ def test_the_report_draws_strips_and_a_range_cuts_every_view(one, chromium, tmp_
   out.said = [];
   for (const key of [".", ".", "ArrowDown"]) {
     await page.keyboard.press(key);
-    await page.waitForTimeout(50);
+    await calm();
     out.said.push(await page.textContent("[data-testid=said]"));
   }
   await page.goto(address + "#t=" + argument.from + "-" + argument.to);

@@ -8,13 +8,22 @@ TEXT = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 RESULT = "== result, after"
 MOST_SECOND_TRIES = 3
 SLOWEST = 40
+REASON_LENGTH = 300
+REASON_LINES = 2
+
+
+def reason(why):
+    """The first lines of what an assertion says, of pytest's text: a log may be cut to its end."""
+    lines = why.splitlines()
+    first = next((i for i, line in enumerate(lines) if re.match(r"E\s", line)), 0)
+    return [line.strip()[:REASON_LENGTH] for line in lines[first : first + REASON_LINES]]
 
 
 class Count:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
         self.failures = []  # names
-        self.second_tries = []  # names of tests that failed beside others, and passed alone
+        self.second_tries = []  # (name, why) of tests that failed beside others, and passed alone
         self.times = []  # (seconds, name)
 
     def fail(self, name, number=1):
@@ -42,8 +51,10 @@ class Count:
         say(RESULT + " %d min %d s" % divmod(seconds, 60))
         if self.second_tries:
             say("%d passed on a second try:" % len(self.second_tries))
-            for name in self.second_tries:
+            for name, why in self.second_tries:
                 say("  " + name)
+                for line in reason(why):
+                    say("    " + line)
             if len(self.second_tries) > MOST_SECOND_TRIES:
                 self.fail("more than %d tests needed a second try" % MOST_SECOND_TRIES)
         for name in self.failures:

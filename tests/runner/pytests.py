@@ -47,8 +47,9 @@ class Suite:
         self.variables = {"PYBPF_TIER": tier, "PYBPF_PYTHONS": pythons, "PYBPF_PASSED": passed or "",
                           "PYBPF": os.path.abspath(os.path.join(TOP, build, binary))}
 
-    def run(self, arguments, count, again=False):
+    def run(self, arguments, count, failed_before=()):
         """Runs pytest, shows what failed, counts what did not. Returns the rows of what failed."""
+        before = {row["test"]: row["why"] for row in failed_before}
         journal = self.journal + ".now"
         if os.path.exists(journal):
             os.unlink(journal)
@@ -66,8 +67,8 @@ class Suite:
                 count.skipped += 1
             elif row["outcome"] == "passed":
                 count.passed += 1
-                if again:
-                    count.second_tries.append(self.name(row))
+                if row["test"] in before:
+                    count.second_tries.append((self.name(row), before[row["test"]]))
         for row in bad:
             say("---- %s\n%s" % (self.name(row), row["why"].strip()))
         if status is None:
@@ -100,7 +101,7 @@ class Suite:
         again = bad
         if 0 < len(bad) <= MOST_AGAIN:
             say("-- again, alone: %d" % len(bad))
-            again = self.run([row["test"] for row in bad], count, again=True)
+            again = self.run([row["test"] for row in bad], count, failed_before=bad)
             told = {row["test"] for row in rows_of(self.journal + ".now")}
             again += [row for row in bad if row["test"] not in told]  # pytest ended before
         for row in again:

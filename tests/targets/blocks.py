@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks that block their event loop, at known lines and for known times: `blocks.py KIND`. Python 3.7+.
 
-The JSON on stdout has for each task the seconds of its callbacks that block, and the line where each does.
+The JSON on stdout has for each task the seconds of its callbacks that block, the most that each of them may have taken
+with what it waited for a CPU before and after its clock was read, and the line where each does.
 """
 
 import asyncio
@@ -15,30 +16,55 @@ import rest
 
 NAMED = sys.version_info >= (3, 8)
 took = collections.defaultdict(list)
+most = collections.defaultdict(list)
 ran = collections.defaultdict(list)  # on a CPU
 lines = {}
 spans = []  # from the end of one step to the begin of the next but one: its callback cannot be longer
+
+
+class Passes:
+    """What a thread's loop called from one wait for what is ready to the next."""
+
+    here = threading.local()
+
+    def __init__(self, loop):
+        self.select, loop._selector.select = loop._selector.select, self.wait
+        self.begin, self.blocks = time.monotonic(), []
+
+    def wait(self, timeout):
+        whole = time.monotonic() - self.begin
+        for name, seconds in self.blocks:
+            most[name].append(whole - sum(other for _, other in self.blocks) + seconds)
+        ready = self.select(timeout)
+        self.begin, self.blocks = time.monotonic(), []
+        return ready
+
+
+def count(name, begin):
+    took[name].append(time.monotonic() - begin)
+    if hasattr(Passes.here, "loop"):
+        Passes.here.loop.blocks.append((name, took[name][-1]))
 
 
 def sleep(name, seconds):
     begin = time.monotonic()
     lines[name] = sys._getframe().f_lineno + 1
     time.sleep(seconds)
-    took[name].append(time.monotonic() - begin)
+    count(name, begin)
 
 
 def nap(name, seconds):
     """As sleep(), at a place of its own: beside a load it may be long, too."""
     begin = time.monotonic()
     time.sleep(seconds)
-    took[name].append(time.monotonic() - begin)
+    count(name, begin)
 
 
 def burn(name, seconds):
     begin, cpu = time.monotonic(), time.thread_time()
     lines[name] = sys._getframe().f_lineno + 1
     while time.thread_time() - cpu < seconds: pass
-    took[name].append(time.monotonic() - begin)
+    count(name, begin)
     ran[name].append(time.thread_time() - cpu)
 
 
@@ -49,6 +75,8 @@ async def blocks(name, function, seconds, times):
 
 
 def start(name, *arguments):
+    if not hasattr(Passes.here, "loop"):
+        Passes.here.loop = Passes(asyncio.get_event_loop())
     coroutine = blocks(name, *arguments)
     return asyncio.create_task(coroutine, name=name) if NAMED else asyncio.create_task(coroutine)
 
@@ -128,4 +156,4 @@ if __name__ == "__main__":
         kind()
     else:
         asyncio.run(kind())
-    print(json.dumps({"took": took, "ran": ran, "spans": spans, "lines": lines}))
+    print(json.dumps({"took": took, "most": most, "ran": ran, "spans": spans, "lines": lines}))
