@@ -158,9 +158,10 @@ _Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden p
  * and the bits bound and active: unbound tells. bound_gilstate is set when a thread state is attached, and cleared when
  * another one of its thread is (tstate_activate, bind_gilstate_tstate).
  */
-#define PYBPF_TSTATE_BOUND    (1u << 1)
-#define PYBPF_TSTATE_UNBOUND  (1u << 2)
-#define PYBPF_TSTATE_GILSTATE (1u << 3)
+#define PYBPF_TSTATE_INITIALIZED (1u << 0)
+#define PYBPF_TSTATE_BOUND       (1u << 1)
+#define PYBPF_TSTATE_UNBOUND     (1u << 2)
+#define PYBPF_TSTATE_GILSTATE    (1u << 3)
 /* It is attached now: its thread holds the GIL, or needs none. */
 #define PYBPF_TSTATE_ACTIVE (1u << 4)
 

@@ -90,11 +90,11 @@ static inline uint64_t proved_frame(struct world *w, uint64_t code, int unit, ui
 /* A thread with a data stack of one chunk, in which nothing is. */
 static inline uint64_t proved_thread(struct world *w, uint64_t interp, uint64_t id, uint64_t frame)
 {
-	uint64_t tstate = make_thread(w, interp, id, frame), chunk = make(w, 1024);
+	uint64_t tstate = make_thread(w, interp, id, frame), chunk = make(w, 4096);
 
-	put_ptr(w, chunk, 8, 1024);
+	put_ptr(w, chunk, 8, 4096);
 	if (w->l.tstate_datastack_top)
-		set_data_stack(w, tstate, chunk, chunk + 24, chunk + 1024);
+		set_data_stack(w, tstate, chunk, chunk + 24, chunk + 4096);
 	return tstate;
 }
 

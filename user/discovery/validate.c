@@ -25,6 +25,7 @@ static int check_thread_id(struct validation *v, uint64_t tstate)
 {
 	uint64_t addr = tstate + v->python->build.layout.tstate_thread_id, id, self;
 	int err = read_pointer(v, addr, &id);
+	bool runs;
 
 	if (err)
 		return validate_unreadable(v, "a thread's id", addr, err);
@@ -43,8 +44,11 @@ static int check_thread_id(struct validation *v, uint64_t tstate)
 #else
 	(void)self;
 #endif
+	err = validate_thread_fields(v, tstate, &runs);
+	if (err || !runs)
+		return err;
 	v->threads++;
-	return validate_thread_fields(v, tstate) ?: validate_thread_frames(v, tstate);
+	return validate_thread_frames(v, tstate);
 }
 
 static int check_interpreter(struct validation *v, uint64_t interp, size_t *visited)

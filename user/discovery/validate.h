@@ -34,8 +34,8 @@ int validate_unreadable(const struct validation *v, const char *what, uint64_t a
  * validate_fields.c: fields that no other field of a _Py_DebugOffsets contradicts when they are wrong.
  */
 
-/* Checks the status and the data stack in the state of a thread that lives. */
-int validate_thread_fields(const struct validation *v, uint64_t tstate);
+/* Checks the status and the data stack in the state of a thread that lives. Sets *runs: it is no longer being made. */
+int validate_thread_fields(const struct validation *v, uint64_t tstate, bool *runs);
 /* Checks the GIL and the counter of code objects of an interpreter. */
 int validate_interpreter_fields(const struct validation *v, uint64_t interp);
 

@@ -8,8 +8,11 @@
 #include "cpython/facts.h"
 #include "discovery/validate.h"
 
-/* struct _stack_chunk (Include/internal/pycore_pystate.h): previous, size in bytes. */
-#define CHUNK_SIZE_AT 8
+/*
+ * struct _stack_chunk (Include/cpython/pystate.h) begins with the previous chunk and its size in bytes: 16 KiB, doubled
+ * until a frame fits (_PY_DATA_STACK_CHUNK_SIZE of 3.11 to 3.15). Others would be whole pages, too.
+ */
+#define CHUNK_UNIT 4096
 /* No process frees as many code objects: it takes a microsecond to make one. */
 #define MOST_CODE_OBJECTS (1ull << 40)
 
@@ -19,8 +22,11 @@ static bool is_told_by_process(const struct validation *v)
 	return cpython_facts(&v->python->build.layout)->build->has_debug_offsets;
 }
 
-/* A thread's state is bound to it from before it runs until after its end (bind_tstate, unbind_tstate). */
-static int check_status(const struct validation *v, uint64_t tstate)
+/*
+ * A thread's state is bound to it from before it runs until after its end (bind_tstate, unbind_tstate). Its id is set
+ * before the bit is: *runs is false in between.
+ */
+static int check_status(const struct validation *v, uint64_t tstate, bool *runs)
 {
 	uint64_t addr = tstate + v->python->build.layout.tstate_status;
 	uint32_t status;
@@ -28,44 +34,78 @@ static int check_status(const struct validation *v, uint64_t tstate)
 
 	if (err)
 		return validate_unreadable(v, "a thread's status", addr, err);
-	if (!(status & PYBPF_TSTATE_BOUND) || status & PYBPF_TSTATE_UNBOUND)
+	status &= PYBPF_TSTATE_INITIALIZED | PYBPF_TSTATE_BOUND | PYBPF_TSTATE_UNBOUND | PYBPF_TSTATE_GILSTATE |
+		  PYBPF_TSTATE_ACTIVE;
+	*runs = status & PYBPF_TSTATE_BOUND;
+	if ((!*runs && status != PYBPF_TSTATE_INITIALIZED) || status & PYBPF_TSTATE_UNBOUND)
 		return validate_contradict(v, "a thread's status", addr, status);
 	return 0;
 }
 
-/* The top of the data stack is in a chunk that ends at the limit; a thread may have no chunk. */
+/* datastack_chunk, datastack_top and datastack_limit of a PyThreadState. */
+struct data_stack {
+	uint64_t chunk, top, limit;
+};
+
+/* Returns whether the top lies in the chunk. Sets *previous to the chunk before it. */
+static bool chunk_has(const struct validation *v, uint64_t chunk, uint64_t top, uint64_t *previous)
+{
+	uint64_t fields[2]; /* previous, size */
+
+	*previous = 0;
+	if (!validate_is_address(chunk) || validate_read(v, chunk, fields, sizeof(fields)))
+		return false;
+	*previous = fields[0];
+	return fields[1] % CHUNK_UNIT == 0 && top > chunk && top - chunk <= fields[1];
+}
+
+/*
+ * A thread that gets a chunk or gives one back sets the chunk, the top and the limit one after the other, with a system
+ * call between them (push_chunk() and _PyThreadState_PopFrame() in Python/pystate.c), in which it can be for long: its
+ * top is in the chunk or in the one before it.
+ */
+static bool fits(const struct validation *v, const struct data_stack *stack)
+{
+	uint64_t previous, ignored;
+
+	return chunk_has(v, stack->chunk, stack->top, &previous) || chunk_has(v, previous, stack->top, &ignored);
+}
+
 static int check_data_stack(const struct validation *v, uint64_t tstate)
 {
-	uint64_t addr = tstate + v->python->build.layout.tstate_datastack_top - 8, size;
-	uint64_t stack[3]; /* datastack_chunk, datastack_top, datastack_limit */
-	int err = validate_read(v, addr, stack, sizeof(stack));
+	uint64_t addr = tstate + v->python->build.layout.tstate_datastack_top - 8;
+	struct data_stack stack, again;
+	int err = validate_read(v, addr, &stack, sizeof(stack));
 
 	if (err)
 		return validate_unreadable(v, "a thread's data stack", addr, err);
-	if (!stack[0])
+	/* A thread may have no chunk. */
+	if (!stack.chunk)
 		return 0;
-	for (size_t i = 0; i < 3; i++) {
-		if (!validate_is_address(stack[i]))
-			return validate_contradict(v, "a thread's data stack", addr + 8 * i, stack[i]);
-	}
-	err = validate_read(v, stack[0] + CHUNK_SIZE_AT, &size, sizeof(size));
+	if (!validate_is_address(stack.chunk) || !validate_is_address(stack.limit))
+		return validate_contradict(v, "a thread's data stack", addr, stack.chunk);
+	if (fits(v, &stack))
+		return 0;
+	/* A chunk that was given back meanwhile shows nothing. */
+	err = validate_read(v, addr, &again, sizeof(again));
 	if (err)
-		return validate_unreadable(v, "a thread's data stack", stack[0], err);
-	if (stack[1] <= stack[0] || stack[1] > stack[2] || stack[2] - stack[0] != size)
-		return validate_contradict(v, "the top of a thread's data stack", addr + 8, stack[1]);
-	return 0;
+		return validate_unreadable(v, "a thread's data stack", addr, err);
+	if (memcmp(&stack, &again, sizeof(stack)) != 0)
+		return 0;
+	return validate_contradict(v, "the top of a thread's data stack", addr + 8, stack.top);
 }
 
-int validate_thread_fields(const struct validation *v, uint64_t tstate)
+int validate_thread_fields(const struct validation *v, uint64_t tstate, bool *runs)
 {
 	const struct pybpf_layout *layout = &v->python->build.layout;
 	int err = 0;
 
+	*runs = true;
 	if (!is_told_by_process(v))
 		return 0;
 	if (layout->tstate_status)
-		err = check_status(v, tstate);
-	if (!err && layout->tstate_datastack_top)
+		err = check_status(v, tstate, runs);
+	if (!err && *runs && layout->tstate_datastack_top)
 		err = check_data_stack(v, tstate);
 	return err;
 }

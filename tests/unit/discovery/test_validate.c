@@ -41,7 +41,7 @@ static bool is_told(const struct world *w)
 static void status(struct world *w)
 {
 	static const uint32_t good[] = {3, 11, 27, STATUS_LAST, STATUS_DETACHED, STATUS_BEFORE};
-	static const uint32_t bad[] = {0, 1, 4, 7, 25, STATUS_DELETED};
+	static const uint32_t bad[] = {0, 4, 7, 25, STATUS_DELETED};
 	struct thread t;
 
 	if (!is_told(w))
@@ -60,7 +60,7 @@ LAYOUT_TEST(status)
 
 static void data_stack(struct world *w)
 {
-	uint64_t chunk, size = 512;
+	uint64_t chunk, next, size = 4096;
 	struct thread t;
 
 	if (!is_told(w))
@@ -79,7 +79,22 @@ static void data_stack(struct world *w)
 	assert_contradicted(w, "the top of a thread's data stack");
 	set_data_stack(w, t.tstate, chunk, chunk, chunk + size);
 	assert_contradicted(w, "the top of a thread's data stack");
-	set_data_stack(w, t.tstate, chunk, chunk + 24, chunk + size - 8);
+	/* A second chunk was made, and one given back, and its memory, too; then one of another size. */
+	next = make(w, size);
+	put_ptr(w, next, 0, chunk);
+	put_ptr(w, next, 8, size);
+	set_data_stack(w, t.tstate, next, chunk + size, chunk + size);
+	assert_fits(w);
+	set_data_stack(w, t.tstate, next, chunk + size, next + size);
+	assert_fits(w);
+	set_data_stack(w, t.tstate, chunk, chunk + size, next + size);
+	assert_fits(w);
+	set_data_stack(w, t.tstate, chunk, chunk + size, UNMAPPED);
+	assert_fits(w);
+	set_data_stack(w, t.tstate, next, UNMAPPED, next + size);
+	assert_contradicted(w, "the top of a thread's data stack");
+	put_ptr(w, chunk, 8, size + 8);
+	set_data_stack(w, t.tstate, chunk, chunk + 24, chunk + size);
 	assert_contradicted(w, "the top of a thread's data stack");
 	/* The fields before and behind: a thread's number, a limit in place of the top. */
 	set_data_stack(w, t.tstate, 1, chunk, chunk + 24);
@@ -87,7 +102,7 @@ static void data_stack(struct world *w)
 	set_data_stack(w, t.tstate, chunk + 24, chunk + size, 0);
 	assert_contradicted(w, "a thread's data stack");
 	set_data_stack(w, t.tstate, UNMAPPED, UNMAPPED + 24, UNMAPPED + size);
-	assert_contradicted(w, "a thread's data stack");
+	assert_contradicted(w, "the top of a thread's data stack");
 }
 LAYOUT_TEST(data_stack)
 
@@ -151,6 +166,9 @@ static void threads_that_do_not_run(struct world *w)
 	t = make_one_thread(w);
 	other = make_thread(w, t.interp, 0, 0);
 	put(w, other, w->l.tstate_status, 1, 4);
+	assert_fits(w);
+	/* It has got its id, but it is not bound yet. */
+	put_ptr(w, other, w->l.tstate_thread_id, proved_thread_id(w));
 	assert_fits(w);
 #if defined(__x86_64__)
 	put_ptr(w, other, w->l.tstate_thread_id, UNMAPPED);
