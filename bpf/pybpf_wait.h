@@ -64,6 +64,7 @@ static inline int pybpf_state_is_ready(__u32 state)
 	X(PATH, "") /* of a path: open, stat, rename, and so on */                                                     \
 	X(CHILD, "")                                                                                                   \
 	X(ANY_CHILD, "") /* without a PID in its first argument: vfork, waitid */                                      \
+	X(CLONE, "")     /* that of a vfork waits for the child, others for the kernel's locks */                      \
 	X(IPC, "System V IPC")                                                                                         \
 	X(SIGNAL, "signal")                                                                                            \
 	X(IO, "asynchronous I/O")                                                                                      \

@@ -17,6 +17,8 @@
 static __always_inline void wait_describe_descriptor(struct pybpf_wait *wait, WAIT_THREAD *thread, __u32 fd);
 /* Returns the first descriptor of an array of struct pollfd in the thread's memory, or -1. */
 static __always_inline __s32 wait_first_polled(WAIT_THREAD *thread, __u64 array);
+/* Returns the flags of a struct clone_args in the thread's memory, or 0. */
+static __always_inline __u64 wait_clone_flags(WAIT_THREAD *thread, __u64 clone_args);
 /* Returns whether the thread waits for a disk: for pages of a file, whatever its system call does. */
 static __always_inline bool wait_is_for_disk(WAIT_THREAD *thread);
 /* Returns whether the PIDs that the thread knows are those of pybpf's own namespace. */
@@ -104,6 +106,16 @@ static __always_inline __u8 wait_call_of_restart(const __u64 *args)
 	return args[1] && args[1] < WAIT_PAGE ? PYBPF_CALL_POLL : PYBPF_CALL_SLEEP;
 }
 
+/* include/uapi/linux/sched.h; the number is the same on x86-64 and arm64 (include/uapi/asm-generic/unistd.h). */
+#define WAIT_CLONE_VFORK 0x4000
+#define WAIT_NR_CLONE3   435
+
+/* Returns whether a clone is a vfork, which waits until the child has another program or has ended. */
+static __always_inline bool wait_is_vfork(WAIT_THREAD *thread, __s64 number, const __u64 *args)
+{
+	return (number == WAIT_NR_CLONE3 ? wait_clone_flags(thread, args[0]) : args[0]) & WAIT_CLONE_VFORK;
+}
+
 /*
  * Says what a thread waits for that sleeps in wait->call, with these first three arguments; the rest of *wait is all
  * zero. number: of the system call. The address of a futex is in *futex, which is 0 before.
@@ -171,6 +183,15 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 		break;
 	case PYBPF_CALL_PATH:
 		wait->state = PYBPF_STATE_DISK;
+		break;
+	case PYBPF_CALL_CLONE:
+		if (wait_is_vfork(thread, number, args)) {
+			wait->call = PYBPF_CALL_ANY_CHILD;
+			wait->state = PYBPF_STATE_CHILD;
+			break;
+		}
+		wait->call = PYBPF_CALL_OTHER;
+		wait->number = (__u32)number;
 		break;
 	default:
 		wait->number = (__u32)number;

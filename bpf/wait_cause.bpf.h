@@ -298,6 +298,17 @@ static __always_inline __s32 wait_first_polled(struct waiting *thread, __u64 arr
 	return compat_read_user(&fd, sizeof(fd), array) ? -1 : fd;
 }
 
+/* Who is found asleep in it waits for long, as only a vfork does. */
+static __always_inline __u64 wait_clone_flags(struct waiting *thread, __u64 clone_args)
+{
+	__u64 flags = 0;
+
+	if (!thread->current)
+		return WAIT_CLONE_VFORK;
+	compat_read_user(&flags, sizeof(flags), clone_args);
+	return flags;
+}
+
 static __always_inline bool wait_is_for_disk(struct waiting *thread)
 {
 	return compat_waits_for_disk(thread->task);

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -99,6 +100,26 @@ def test_the_process_of_a_pidfd_is_named():
             cause = cause % target.says
             harness.wait_for(lambda: dumped(target) == cause)
             assert most(walls(target)) == cause
+
+
+@pytest.mark.parametrize(
+    "kind, cause", [("vfork_by_clone", "[child]"), ("vfork_by_clone3", "[child]"), ("fork_that_waits", "[other: clone]")]
+)
+def test_a_fork_waits_for_no_child_unless_it_is_a_vfork(kind, cause):
+    with harness.target(fast_python(), "causes.py", kind) as target:
+        harness.wait_for(lambda: dumped(target) == cause)
+        assert most(walls(target)) == cause
+
+
+def test_a_fork_that_begins_while_it_is_profiled():
+    """Its flags are read when it falls asleep."""
+    for kind, cause in (("vfork_by_clone3", "[child]"), ("fork_that_waits", "[other: clone]")):
+        with harness.target(fast_python(), "causes.py", kind, "later") as target:
+            later = threading.Timer(1, os.kill, (target.pid, signal.SIGUSR1))
+            later.start()
+            found = walls(target, 2.5)
+            later.join()
+        assert found[cause] > 0.5 * US and not {"[child]", "[other: clone]"} - {cause} & found.keys(), found
 
 
 def test_a_child_has_no_number_of_another_namespace(tmp_path):

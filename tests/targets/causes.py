@@ -2,11 +2,13 @@
 """causes.py KIND [FILE]: waits of KIND in a function of that name, again and again. FILE: on a slow file system."""
 
 import ctypes
+import fcntl
 import json
 import mmap
 import os
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -18,6 +20,12 @@ import time
 FOREVER = 100000
 kind = sys.argv[1]
 says = {"pid": os.getpid()}
+begin = [signal.SIGUSR1]
+
+
+def wait_to_begin():
+    if "later" in sys.argv:
+        signal.sigwait(begin)
 
 
 def sendfile_to_socket():
@@ -95,6 +103,50 @@ def child_by_number():
         os.waitpid(child.pid, 0)
 
     return wait_child
+
+
+CLONE_VFORK, SIGCHLD = 0x4000, 17  # include/uapi/linux/sched.h; x86-64 and arm64
+CLONE3 = 435
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
+
+
+def vfork_by(number, *arguments):
+    """Without CLONE_VM the child has its memory for itself, and can run Python."""
+    libc = ctypes.CDLL(None)
+
+    def wait_vfork():
+        wait_to_begin()
+        if not libc.syscall(number, *arguments):
+            libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
+            time.sleep(FOREVER)
+
+    return wait_vfork
+
+
+def vfork_by_clone():
+    return vfork_by(220 if os.uname().machine == "aarch64" else 56, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)
+
+
+def vfork_by_clone3():
+    """struct clone_args: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls."""
+    arguments = ctypes.create_string_buffer(struct.pack("8Q", CLONE_VFORK, 0, 0, 0, SIGCHLD, 0, 0, 0))
+    return vfork_by(CLONE3, arguments, 64)
+
+
+def fork_that_waits():
+    """It tells a reader of a userfaultfd, which does not read (include/uapi/linux/userfaultfd.h)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(282 if os.uname().machine == "aarch64" else 323, os.O_CLOEXEC)
+    memory = mmap.mmap(-1, mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    fcntl.ioctl(fd, 0xC018AA3F, bytearray(struct.pack("3Q", 0xAA, 1 << 1, 0)))  # UFFDIO_API, UFFD_FEATURE_EVENT_FORK
+    fcntl.ioctl(fd, 0xC020AA00, bytearray(struct.pack("4Q", address, mmap.PAGESIZE, 1, 0)))  # UFFDIO_REGISTER, missing
+
+    def wait_fork():
+        wait_to_begin()
+        return os.fork(), memory
+
+    return wait_fork
 
 
 def lock_with_limit():
@@ -356,6 +408,8 @@ def work():
     return compute
 
 
+if "later" in sys.argv:
+    signal.pthread_sigmask(signal.SIG_BLOCK, begin)
 wait = globals()[kind]()
 sys.stdout.write(json.dumps(says) + "\n")
 sys.stdout.flush()

@@ -42,10 +42,11 @@ def in_deadlocks():
 
     def takes_both(mine, other):
         with mine:
-            time.sleep(0.1)
+            each_has_one.wait()
             other.acquire(timeout=1000)
 
     if sys.version_info > (3,):
+        each_has_one = threading.Barrier(2)
         start("patient-1", lambda: takes_both(first, second))
         start("patient-2", lambda: takes_both(second, first))
     for name, limit in (("ever", None), ("a-while", 1000)):

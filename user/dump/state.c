@@ -125,6 +125,13 @@ static __always_inline __s32 wait_first_polled(struct caller *thread, __u64 arra
 	return remote_read(thread->pid, array, &fd, sizeof(fd)) ? -1 : fd;
 }
 
+static __always_inline __u64 wait_clone_flags(struct caller *thread, __u64 clone_args)
+{
+	__u64 flags = 0;
+
+	return remote_read(thread->pid, clone_args, &flags, sizeof(flags)) ? 0 : flags;
+}
+
 static __always_inline bool wait_is_for_disk(struct caller *thread)
 {
 	return thread->uninterruptible;

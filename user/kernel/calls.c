@@ -138,12 +138,11 @@ static const struct {
 	{SYS_sync, PYBPF_CALL_PATH},
 	{SYS_wait4, PYBPF_CALL_CHILD},
 	{SYS_waitid, PYBPF_CALL_ANY_CHILD}, /* its first argument says what the second is */
-#ifdef SYS_fork
-	{SYS_fork, PYBPF_CALL_ANY_CHILD},
+#ifdef SYS_vfork
 	{SYS_vfork, PYBPF_CALL_ANY_CHILD},
 #endif
-	{SYS_clone, PYBPF_CALL_ANY_CHILD},
-	{SYS_clone3, PYBPF_CALL_ANY_CHILD},
+	{SYS_clone, PYBPF_CALL_CLONE},
+	{SYS_clone3, PYBPF_CALL_CLONE},
 	{SYS_semop, PYBPF_CALL_IPC},
 	{SYS_semtimedop, PYBPF_CALL_IPC},
 	{SYS_msgrcv, PYBPF_CALL_IPC},
