@@ -221,6 +221,10 @@ $(BUILD)/linecheck: tools/linecheck.c user/symbols/lines.c user/symbols/lines.h 
 $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder $(BUILD)/walker: $(BUILD)/%: tests/kernel/%.c $(BUILD)/libuser.a
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
 
+# The linker has the agent begin with shorter epochs than its options allow.
+$(BUILD)/fast_agent: tests/kernel/fast_agent.c $(BUILD)/libuser.a
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -MMD -MP -MF $@.d -Wl,--wrap=agent_new -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
+
 $(BUILD)/save-memory: tools/gen/save-memory.c $(BUILD)/libuser.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -Itests/unit -MMD -MP -MF $@.d -o $@ $< $(BUILD)/libuser.a $(LDLIBS)
@@ -393,7 +397,7 @@ replay-programs: $(REPLAY_BIN)
 test-programs: unit-programs e2e-programs $(BUILD)/pybpf-san
 
 e2e-programs: $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
-	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder \
+	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fast_agent $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder \
 	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(BUILD)/pybpf-static
 
 .PHONY: mutants

@@ -99,6 +99,7 @@ THOROUGH = {
     "test_soak": None,
     "test_targets": None,
     "test_dump_schema::test_what_it_does_not_allow": None,
+    "test_fast_agent::test_an_agent_stays_as_it_is": ["200"],
     "test_formats_timeline::test_speedscope_shows_gaps": None,
     "test_native_places::test_firefox_profiler_symbolizes": None,
     "test_native_places::test_lines_of_a_file_that_dwz_made_small": None,

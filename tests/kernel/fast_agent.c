@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pybpf agent in fast motion: the command itself, with epochs that are shorter than its options allow.
+ *
+ *   fast_agent EPOCH_MS KEEP_S agent [OPTION...]
+ *
+ * Epochs are that long, and are removed after that time. The program is linked with --wrap=agent_new.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+
+struct agent *__real_agent_new(const struct agent_options *options, struct error *error);
+struct agent *__wrap_agent_new(const struct agent_options *options, struct error *error);
+
+static double epoch_s, keep_s;
+
+struct agent *__wrap_agent_new(const struct agent_options *options, struct error *error)
+{
+	struct agent_options fast = *options;
+
+	fast.epoch_s = epoch_s;
+	fast.keep_s = keep_s;
+	return __real_agent_new(&fast, error);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4 || strcmp(argv[3], "agent") != 0)
+		return 2;
+	epoch_s = atof(argv[1]) / 1000;
+	keep_s = atof(argv[2]);
+	cli_start_ns = clock_ns(CLOCK_MONOTONIC);
+	return cli_agent(argc - 3, argv + 3);
+}
