@@ -24,8 +24,8 @@ FAST_AGENT = os.path.join(os.path.dirname(harness.PYBPF), "fast_agent")
 EPOCH_MS = 40
 KEEP_S = 2  # of the files
 READINGS = 24
-# A process may have so much more, as its allocator does not give all back. With 4,000 epochs it is a leak of 262 bytes in each.
-MEMORY_KIB = 512
+# A process may have so much more, as its allocator does not give all back. With 4,000 epochs it is a leak of 131 bytes in each.
+MEMORY_KIB = 256
 # A process may have so many more, while it writes a file, or talks to a helper that has just begun.
 DESCRIPTORS = 2
 # A map, and the folder, may have so many more for each epoch between the readings, and those that a busy machine adds to an epoch.

@@ -43,12 +43,15 @@
  */
 #define MISSING_NS    50000000u
 #define MISSING_TIMES 50
+/* CPU time for a look at which threads have ended, in a run without end; the next look goes on where this one stops. */
+#define LOOK_S 0.02
 
 struct named_thread {
 	struct pybpf_thread_key thread;
 	uint64_t thread_id; /* pthread_self() */
 	uint64_t read_ns;   /* CLOCK_MONOTONIC; 0: it was not read */
 	bool missed;        /* for lack of time */
+	bool ended;         /* the last look at it found so */
 	bool renamed;       /* it has had another name in Python that the program had given it */
 	bool comm_renamed;  /* likewise in the kernel */
 	char comm[16];      /* that was given to it in the kernel, when it was read last */
@@ -352,6 +355,60 @@ const char *session_find_thread_name(struct session *s, const struct processes_r
 	return named->comm_renamed ? label_several(named, kernel) : kernel;
 }
 
+static bool process_has_ended(const struct session *s, uint64_t proc_id)
+{
+	const struct processes_record *process = processes_find_record(s->processes, proc_id);
+
+	return !process || process->ended;
+}
+
+static bool thread_has_ended(const struct session *s, const struct pybpf_thread_key *thread)
+{
+	struct procfs_stat stat;
+
+	return process_has_ended(s, thread->proc_id) ||
+	       !read_stat(processes_find_record(s->processes, thread->proc_id), thread, &stat);
+}
+
+/* Forgets the threads that the last look at them found ended: all that was counted of them is in profiles by now. */
+static void forget_threads(struct session *s)
+{
+	struct session_thread_names *names = &s->thread_names;
+	const double until_s = session_used_s() + LOOK_S;
+
+	for (uint32_t left = names->threads.count; left && session_used_s() < until_s; left--) {
+		uint32_t i = names->look % names->threads.count;
+		struct named_thread *named = intern_item(&names->threads, i);
+		bool known_ended = named->ended;
+
+		named->ended = known_ended || thread_has_ended(s, &named->thread);
+		names->look = i + !known_ended;
+		if (!known_ended)
+			continue;
+		free(named->name);
+		free(named->label);
+		intern_remove(&names->threads, i);
+	}
+}
+
+static void forget_interpreters(struct session *s)
+{
+	struct intern *interpreters = &s->thread_names.interpreters;
+
+	for (uint32_t i = interpreters->count; i-- > 0;) {
+		const struct interpreter *known = intern_item(interpreters, i);
+
+		if (process_has_ended(s, known->proc_id))
+			intern_remove(interpreters, i);
+	}
+}
+
+static void forget_ended(struct session *s)
+{
+	forget_threads(s);
+	forget_interpreters(s);
+}
+
 static void init(struct session *s)
 {
 	session_thread_names_init(&s->thread_names);
@@ -399,6 +456,7 @@ const struct session_measure session_thread_names_measure = {
 	.do_periodic_work = do_periodic_work,
 	.records = SESSION_RECORD(PYBPF_EVENT_THREAD),
 	.take = take,
+	.forget_frames = forget_ended,
 	.limit_reading = limit_reading,
 	.tell = tell,
 	.print = print,

@@ -21,6 +21,7 @@ struct session_thread_names {
 	uint64_t unread;            /* threads whose names were not read at all for that */
 	double next_s;              /* when names are read again, CLOCK_MONOTONIC */
 	uint32_t turn;              /* the next of the threads to be read again */
+	uint32_t look;              /* the next of the threads of which is asked whether it has ended */
 };
 
 void session_thread_names_init(struct session_thread_names *names);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How the time for names of threads is shared between users. The kernel, processes and the time are played. */
+/*
+ * How the time for names of threads is shared between users, and which are forgotten. The kernel, processes and the
+ * time are played.
+ */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -8,9 +11,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/procfs.h"
 #include "kernel/procs.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
@@ -21,7 +26,18 @@
 static struct {
 	double used_s;
 	unsigned reads[3]; /* by PID */
+	struct processes_record processes[3];
 } played;
+
+struct processes_record *processes_find_record(const struct processes *p, uint64_t proc_id)
+{
+	(void)p;
+	for (size_t i = 0; i < sizeof(played.processes) / sizeof(*played.processes); i++) {
+		if (proc_id && played.processes[i].proc_id == proc_id)
+			return &played.processes[i];
+	}
+	return NULL;
+}
 
 double session_used_s(void)
 {
@@ -114,11 +130,52 @@ static void test_one_user_has_all_the_time(void **state)
 	assert_in_range(played.reads[1], 95, 102);
 }
 
+/* Returns the key of this program's thread, as the kernel has it. */
+static struct pybpf_thread_key own_thread(uint64_t proc_id)
+{
+	struct procfs_stat stat;
+
+	assert_int_equal(procfs_read_task_stat(getpid(), getpid(), &stat), 0);
+	return (struct pybpf_thread_key){.proc_id = proc_id,
+					 .tid = (uint32_t)getpid(),
+					 .tid_start_ms =
+						 (uint32_t)(stat.start_time * 1000 / (uint64_t)sysconf(_SC_CLK_TCK))};
+}
+
+static bool is_noted(const struct session *s, const struct pybpf_thread_key *key)
+{
+	return intern_find(&s->thread_names.threads, key) != INTERN_NONE;
+}
+
+/* At the second look, as what is counted of one may be taken between them. A living one keeps its name. */
+static void test_threads_that_ended_are_forgotten(void **state)
+{
+	struct session *s = *state;
+	const struct pybpf_thread_key own = own_thread(1), ended = {.proc_id = 1, .tid = 1u << 30},
+				      of_ended = {.proc_id = 2, .tid = 5}, of_unknown = {.proc_id = 3, .tid = 6};
+	const struct pybpf_thread_key *const keys[] = {&ended, &own, &of_ended, &of_unknown};
+
+	played.processes[0] = (struct processes_record){.pid = getpid(), .proc_id = 1, .state = PROCESSES_PYTHON};
+	played.processes[1] = (struct processes_record){.pid = 2, .proc_id = 2, .ended = true};
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(session_thread_names_note(s, keys[i], i), 0);
+	session_thread_names_measure.forget_frames(s);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(is_noted(s, keys[i]));
+	session_thread_names_measure.forget_frames(s);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(is_noted(s, keys[i]), keys[i] == &own);
+	for (int i = 0; i < 3; i++)
+		session_thread_names_measure.forget_frames(s);
+	assert_int_equal(s->thread_names.threads.count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_stranger_takes_nobodys_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_user_has_all_the_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_that_ended_are_forgotten, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
