@@ -296,7 +296,8 @@ $(BUILD)/flags: FORCE
 # What is installed, as FILE:PLACE below PREFIX. PROGRAM=build/pybpf-static installs that one.
 PROGRAM ?= $(BUILD)/pybpf
 INSTALLED := $(PROGRAM):bin/pybpf $(foreach page,$(wildcard docs/*.1),$(page):share/man/man1/$(notdir $(page))) \
-	docs/seccomp.json:share/pybpf/seccomp.json docs/pybpf-agent.service:share/pybpf/pybpf-agent.service \
+	docs/seccomp.json:share/pybpf/seccomp.json docs/pybpf-agent.yaml:share/pybpf/pybpf-agent.yaml \
+	docs/pybpf-agent.service:lib/systemd/system/pybpf-agent.service \
 	tools/completion/pybpf.bash:share/bash-completion/completions/pybpf \
 	tools/completion/_pybpf:share/zsh/site-functions/_pybpf \
 	tools/completion/pybpf.fish:share/fish/vendor_completions.d/pybpf.fish
@@ -305,7 +306,9 @@ INSTALLED := $(PROGRAM):bin/pybpf $(foreach page,$(wildcard docs/*.1),$(page):sh
 install: $(PROGRAM)
 	@for pair in $(INSTALLED); do \
 		case "$$pair" in *:bin/*) mode=755 ;; *) mode=644 ;; esac; \
-		install -v -D -m "$$mode" "$${pair%:*}" "$(DESTDIR)$(PREFIX)/$${pair#*:}" || exit 1; \
+		place="$(DESTDIR)$(PREFIX)/$${pair#*:}"; \
+		install -v -D -m "$$mode" "$${pair%:*}" "$$place" || exit 1; \
+		case "$$pair" in *.service) sed -i 's|/usr/bin/pybpf|$(PREFIX)/bin/pybpf|' "$$place" || exit 1 ;; esac; \
 	done
 
 uninstall:

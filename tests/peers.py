@@ -32,6 +32,7 @@ INSTALLERS = ("auditwheel==6.8.2", "uv==0.13.9")
 DATABASES = ("duckdb==2.0.1",)
 KUBECONFORM = "github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7"
 KUBERNETES = "k8s.io/kubernetes@v1.30.0"  # in its module, the schema of its API
+KINDS = ("api.apps.v1.DaemonSet", "api.core.v1.ConfigMap", "api.core.v1.Namespace")
 SERVICES = ("gunicorn==23.0.0", "uvicorn==0.35.0")
 
 
@@ -100,14 +101,15 @@ def make_schema(definitions, kind, path):
 
 @functools.lru_cache(maxsize=None)
 def kubeconform():
-    """The command line that checks a DaemonSet on its standard input."""
+    """The command line that checks documents of KINDS on its standard input."""
     home = pythons.cache() / "kubeconform"
     if not shutil.which("go"):
         raise Missing("go is not installed")
     home.mkdir(parents=True, exist_ok=True)
     with open(home / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "daemonset.json").exists():
+        schemas = {"io.k8s." + kind: home / (kind.rpartition(".")[2].lower() + ".json") for kind in KINDS}
+        if not all(path.exists() for path in schemas.values()):
             environment_of_go = {**os.environ, "GOBIN": str(home), "GOMODCACHE": str(home / "modules"), "GOFLAGS": "-modcacherw"}
             for argv in (["go", "install", KUBECONFORM], ["go", "mod", "download", KUBERNETES]):
                 done = run(argv, env=environment_of_go, cwd=home)
@@ -116,7 +118,8 @@ def kubeconform():
             api = home / "modules" / KUBERNETES / "api/openapi-spec/swagger.json"
             definitions = json.loads(api.read_text(encoding="utf-8"))["definitions"]
             shutil.rmtree(home / "modules")
-            make_schema(definitions, "io.k8s.api.apps.v1.DaemonSet", home / "daemonset.json")
+            for kind, path in schemas.items():
+                make_schema(definitions, kind, path)
     return [str(home / "kubeconform"), "-strict", "-schema-location", str(home / "{{ .ResourceKind }}.json"), "-"]
 
 

@@ -369,11 +369,13 @@ def test_options_change_at_a_hangup(tmp_path):
 
 
 def test_the_page_is_true(tmp_path):
-    """The file of options of docs/agent.md is accepted, and so are the arguments of the DaemonSet."""
+    """The files of options of docs/agent.md and of the DaemonSet are accepted."""
     text = (harness.TOP / "docs" / "agent.md").read_text(encoding="utf-8")
     path = tmp_path / "agent.yaml"
     path.write_text("".join(line[4:] + "\n" for line in re.search(r"^    # /etc/pybpf/agent.yaml\n((?:    .*\n)+)", text, re.M).group(1).splitlines()))
     run = pybpf("agent", "--check", "--config", path)
     assert run.code == 0, run
-    arguments = re.search(r"args: \[agent, (.*)\]", text).group(1).split(", ")
-    assert pybpf("agent", "--check", *arguments).code == 0
+    manifest = (harness.TOP / "docs" / "pybpf-agent.yaml").read_text(encoding="utf-8")
+    path.write_text(re.search(r"^  agent.yaml: \|\n((?:    .*\n)+)", manifest, re.M).group(1))
+    run = pybpf("agent", "--check", "--config", path)
+    assert run.code == 0, run

@@ -35,6 +35,7 @@ BUILD = Path(PYBPF).resolve().parent
 BUILD_LIMIT_S = 900
 SUITES = ("bookworm", "trixie", "sid")
 EPOCH = "1700000000"
+UNIT = "/usr/lib/systemd/system/pybpf-agent.service"
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD", "SOURCE_DATE_EPOCH")}
 
 
@@ -117,7 +118,7 @@ def test_tarball(dist, tmp_path, busy):
     (top,) = tmp_path.iterdir()
     assert top.name == "pybpf-%s-linux-%s" % (harness.pybpf("version").out.split()[1], platform.machine())
     check_profile(run([top / "bin/pybpf", "-p", busy.pid, "-d", 1]))
-    assert {"bin", "share", "licences", "sbom.spdx.json", "README.md"} == {path.name for path in top.iterdir()}
+    assert {"bin", "lib", "share", "licences", "sbom.spdx.json", "README.md"} == {path.name for path in top.iterdir()}
     assert b"GNU LESSER GENERAL PUBLIC LICENSE" in b"".join(path.read_bytes() for path in (top / "licences").iterdir())
 
 
@@ -270,7 +271,7 @@ def test_deb_in_a_clean_root(dist, suite, busy):
     try:
         shutil.copy(only(dist, "*.deb"), over)
         steps = ("dpkg -i /pybpf.deb >/dev/null; pybpf doctor >/doctor; cat /doctor; echo ====; pybpf -q -p %d -d 1; echo ====; "
-                 "pybpf ps -p %d; dpkg -r pybpf >/dev/null; test ! -e /usr/bin/pybpf" % (busy.pid, busy.pid))
+                 "pybpf ps -p %d; test -e %s; dpkg -r pybpf >/dev/null; test ! -e /usr/bin/pybpf; test ! -e %s" % (busy.pid, busy.pid, UNIT, UNIT))
         doctor, folded, _ = run(["unshare", "--mount", "sh", "-c", INSTALL, "install", root, over, steps]).split("====\n")
         assert "the main job can run: sudo pybpf -p PID" in doctor
         check_profile(folded)
@@ -355,7 +356,7 @@ def test_rpm_in_a_root(dist, tmp_path, busy):
     run([*rpm, "-i", only(dist, "*.rpm")])
     run([*rpm, "-V", "pybpf"])
     check_profile(run([tmp_path / "usr/bin/pybpf", "-p", busy.pid, "-d", 1]))
-    assert "/usr/share/man/man1/pybpf-record.1" in run([*rpm, "-ql", "pybpf"])
+    assert {"/usr/share/man/man1/pybpf-record.1", UNIT} < set(run([*rpm, "-ql", "pybpf"]).splitlines())
     run([*rpm, "-e", "pybpf"])
     assert not (tmp_path / "usr/bin/pybpf").exists()
     told = run(["rpm", "-qp", "--qf", "%{BUILDHOST} %{BUILDTIME} %{LICENSE}", only(dist, "*.rpm")])
@@ -385,8 +386,8 @@ def unpack_image(path, folder):
     return config
 
 
-def run_image(dist, folder, arguments, capabilities, mounts=(), no_new_privileges=True):
-    """By runc, on a root that is read-only, with the host's processes and no more than these rights."""
+def write_bundle(dist, folder, arguments, capabilities, mounts=(), no_new_privileges=True):
+    """For runc: on a root that is read-only, with the host's processes and no more than these rights."""
     (folder / "rootfs").mkdir()
     image = unpack_image(only(dist, "*-image-*.tar"), folder / "rootfs")
     for mount in mounts:
@@ -403,6 +404,10 @@ def run_image(dist, folder, arguments, capabilities, mounts=(), no_new_privilege
     config["process"]["noNewPrivileges"] = no_new_privileges
     assert config["root"]["readonly"]
     (folder / "config.json").write_text(json.dumps(config))
+
+
+def run_image(dist, folder, *arguments, **options):
+    write_bundle(dist, folder, *arguments, **options)
     return run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=folder)
 
 
@@ -475,6 +480,24 @@ def test_daemon_set_by_schema():
     assert not good and "'hostPid' not allowed" in told
 
 
+def mounts_of(pod, places):
+    """A container's mounts. places: the folders that stand for volumes, by their names."""
+    sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume}
+    sources.update(places)
+    return [{"destination": mount["mountPath"], "type": "bind", "source": str(sources[mount["name"]]),
+             "options": ["rbind", "ro" if mount.get("readOnly") else "rw"]} for mount in pod["containers"][0]["volumeMounts"]]
+
+
+def check_rights(pod):
+    """Those that runc is told of otherwise than by the manifest. Returns the capabilities."""
+    (container,) = pod["containers"]
+    assert pod["hostPID"] and container["image"] == "pybpf:" + harness.pybpf("version").out.split()[1]
+    rights = container["securityContext"]
+    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and not rights["allowPrivilegeEscalation"]
+    assert rights["seccompProfile"] == {"type": "Localhost", "localhostProfile": "pybpf.json"}
+    return rights["capabilities"]["add"]
+
+
 @needs_runc
 def test_daemon_set(dist, tmp_path):
     """Run as it says, on this machine: profiles of all processes, with the names of containers."""
@@ -482,21 +505,70 @@ def test_daemon_set(dist, tmp_path):
         pytest.skip(containers.why_not())
     found, container = manifest()
     pod = found["spec"]["template"]["spec"]
-    assert pod["hostPID"] and container["image"] == "pybpf:" + harness.pybpf("version").out.split()[1]
-    rights = container["securityContext"]
-    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and rights["seccompProfile"] == {"type": "Localhost", "localhostProfile": "pybpf.json"}
-    sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    rights = check_rights(pod)
     profiles = tmp_path / "profiles"
     profiles.mkdir()
-    mounts = []
-    for mount in container["volumeMounts"]:
-        source = str(profiles) if mount["name"] == "profiles" else sources[mount["name"]]
-        mounts.append({"destination": mount["mountPath"], "type": "bind", "source": source,
-                       "options": ["rbind", "ro" if mount.get("readOnly") else "rw"]})
     arguments = ["2" if word == "3600" else word for word in container["args"]]
     bundle = tmp_path / "bundle"
     bundle.mkdir()
     with containers.container("fleet", containers.command("spin.py")) as one:
-        run_image(dist, bundle, arguments, rights["capabilities"]["add"], mounts)
+        run_image(dist, bundle, arguments, rights, mounts_of(pod, {"profiles": profiles}))
     roots = {stack[0].text for stack, _ in harness.parse((profiles / "last.folded").read_text())}
     assert one.id in roots, roots
+
+
+def agent_manifest(replace=lambda text: text):
+    """docs/pybpf-agent.yaml: its documents by kind."""
+    text = (TOP / "docs/pybpf-agent.yaml").read_text(encoding="utf-8")
+    return {one["kind"]: one for one in yaml.safe_load_all(replace(text))}
+
+
+def test_manifest_of_the_agent_by_schema():
+    """What it has in comments, too: the probes of a build that serves."""
+    found = agent_manifest()
+    serving = agent_manifest(lambda text: re.sub(r"^( +)#(?=\w)", r"\1", text, flags=re.M))["DaemonSet"]
+    (container,) = serving["spec"]["template"]["spec"]["containers"]
+    assert [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")] == ["/healthz", "/readyz"]
+    assert set(found) == {"Namespace", "ConfigMap", "DaemonSet"}
+    for document in [*found.values(), serving]:
+        good, told = conforms(document)
+        assert good, told
+    found["ConfigMap"]["data"] = ["epoch"]
+    good, told = conforms(found["ConfigMap"])
+    assert not good and "expected object" in told
+
+
+def mount_config(folder, data):
+    """Files as the kubelet gives a ConfigMap's: links into a folder that it replaces as a whole, below one that all may write to."""
+    folder.mkdir()
+    (folder / "..2026").mkdir()
+    (folder / "..data").symlink_to("..2026")
+    for name, text in data.items():
+        (folder / "..2026" / name).write_text(text)
+        (folder / name).symlink_to("..data/" + name)
+    folder.chmod(0o777)
+
+
+@needs_runc
+def test_manifest_of_the_agent(dist, tmp_path):
+    """Run as it says, but for the length of epochs, until SIGTERM: each process's samples, with the name of its container."""
+    if containers.why_not():
+        pytest.skip(containers.why_not())
+    found = agent_manifest(lambda text: text.replace("epoch: 60s", "epoch: 1s"))
+    pod = found["DaemonSet"]["spec"]["template"]["spec"]
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    mount_config(tmp_path / "config", found["ConfigMap"]["data"])
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "bundle").mkdir()
+    mounts = mounts_of(pod, {"config": tmp_path / "config", "profiles": tmp_path / "profiles"})
+    write_bundle(dist, tmp_path / "bundle", pod["containers"][0]["args"], check_rights(pod), mounts)
+    name, folder = "pybpf-agent-%d" % os.getpid(), tmp_path / "profiles" / "agent"
+    with containers.container("fleet", containers.command("spin.py")) as one, open(tmp_path / "said", "w+", encoding="utf-8") as said:
+        with harness.started(["runc", "run", name], cwd=tmp_path / "bundle", stdin=subprocess.DEVNULL, stdout=said, stderr=said) as agent:
+            harness.wait_for(lambda: agent.poll() is not None or len(list(folder.glob("*.pybpf"))) >= 2)
+            assert agent.poll() is None, (tmp_path / "said").read_text()
+            run(["runc", "kill", name, "TERM"])
+            assert agent.wait(harness.PATIENCE) == 0, (tmp_path / "said").read_text()
+    report = harness.pybpf("report", "-q", "-f", "json", folder)
+    assert report.code == 0, report
+    assert one.id in {process.get("container") for process in json.loads(report.out)["processes"]}, report.out

@@ -35,6 +35,8 @@ def test_below_home(tmp_path):
     assert {(tmp_path / name).stat().st_mode & 0o777 for name in found} == {0o755, 0o644}
     told = subprocess.run([program, "doctor"], capture_output=True, text=True).stdout
     assert re.search(r"sudo %s\b" % re.escape(str(program)), told), "sudo would not find it: " + told
+    unit = (tmp_path / ".local/lib/systemd/system/pybpf-agent.service").read_text()
+    assert "\nExecStart=%s agent " % program in unit
     other = tmp_path / ".local/bin/other"
     other.write_text("not pybpf's")
     make("uninstall", tmp_path, "PREFIX=~/.local")
@@ -44,6 +46,6 @@ def test_below_home(tmp_path):
 def test_below_destdir(tmp_path):
     """As packages are made."""
     make("install", tmp_path, "PREFIX=/usr", "DESTDIR=%s" % (tmp_path / "a folder"))
-    assert "a folder/usr/bin/pybpf" in files(tmp_path)
+    assert {"a folder/usr/bin/pybpf", "a folder/usr/lib/systemd/system/pybpf-agent.service"} <= files(tmp_path)
     make("uninstall", tmp_path, "PREFIX=/usr", "DESTDIR=%s" % (tmp_path / "a folder"))
     assert files(tmp_path) == set()

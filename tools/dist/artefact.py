@@ -33,10 +33,11 @@ class Build:
     def binary(self):
         return self.stage / "usr/bin/pybpf"
 
-    def shared_files(self):
-        """Paths below usr/share, such as man/man1/pybpf.1."""
-        share = self.stage / "usr/share"
-        return sorted(path.relative_to(share) for path in share.rglob("*") if path.is_file())
+    def other_files(self):
+        """(path below usr, such as share/man/man1/pybpf.1, content) of all but the binary."""
+        usr = self.stage / "usr"
+        found = sorted(path for path in usr.rglob("*") if path.is_file() and path != self.binary)
+        return [(path.relative_to(usr), path.read_bytes()) for path in found]
 
 
 def epoch():

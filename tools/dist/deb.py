@@ -44,14 +44,13 @@ def files(build, version):
         if not name.startswith(("common.", "pybpf")):
             found[DOC + "licences/" + name] = text
     found["usr/share/lintian/overrides/pybpf"] = OVERRIDES.encode()
-    for path in build.shared_files():
-        content = (build.stage / "usr/share" / path).read_bytes()
-        if path.parts[0] == "man":
-            found["usr/share/%s.gz" % path] = artefact.compress(content)
-        elif path.parts[0] == "zsh":
+    for path, content in build.other_files():
+        if path.parts[1] == "man":
+            found["usr/%s.gz" % path] = artefact.compress(content)
+        elif path.parts[1] == "zsh":
             found["usr/share/zsh/vendor-completions/" + path.name] = content
         else:
-            found["usr/share/%s" % path] = content
+            found["usr/%s" % path] = content
     return found
 
 

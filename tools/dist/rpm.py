@@ -49,9 +49,7 @@ def entries(build):
     found += [("usr/share/doc/pybpf/" + name, (artefact.TOP / name).read_bytes(), 0o644, "%doc ") for name in ("README.md", "CHANGELOG.md")]
     found.append(("usr/share/doc/pybpf/sbom.spdx.json", sbom.content(build), 0o644, "%doc "))
     found += [("usr/share/licenses/pybpf/" + name, text, 0o644, "%license ") for name, text in linked.texts(build.libraries).items()]
-    for path in build.shared_files():
-        found.append(("usr/share/%s" % path, (build.stage / "usr/share" / path).read_bytes(), 0o644, ""))
-    return found
+    return found + [("usr/%s" % path, content, 0o644, "") for path, content in build.other_files()]
 
 
 def spec(build, found):

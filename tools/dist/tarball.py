@@ -9,7 +9,7 @@ def entries(build):
     """(name, content, mode) of all that a user gets, below a folder."""
     found = [("bin/pybpf", build.binary.read_bytes(), 0o755), ("README.md", (artefact.TOP / "README.md").read_bytes(), 0o644),
              ("sbom.spdx.json", sbom.content(build), 0o644)]
-    found += [("share/%s" % path, (build.stage / "usr/share" / path).read_bytes(), 0o644) for path in build.shared_files()]
+    found += [(str(path), content, 0o644) for path, content in build.other_files()]
     texts = linked.texts(build.libraries)
     return found + [("licences/" + name, text, 0o644) for name, text in texts.items()]
 

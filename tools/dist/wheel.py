@@ -55,8 +55,8 @@ def files(build):
         ("pybpf/__main__.py", MAIN.encode(), 0o644),
         (data + "scripts/pybpf", build.binary.read_bytes(), 0o755),
     ]
-    for path in build.shared_files():
-        found.append((data + "data/share/%s" % path, (build.stage / "usr/share" / path).read_bytes(), 0o644))
+    # systemd looks for units in no environment of Python.
+    found += [(data + "data/%s" % path, content, 0o644) for path, content in build.other_files() if path.parts[0] == "share"]
     for name, text in linked.texts(build.libraries).items():
         found.append((info + "licenses/" + name, text, 0o644))
     return found + [
