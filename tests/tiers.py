@@ -97,6 +97,7 @@ THOROUGH = {
     "test_serve::test_prometheus": None,
     "test_serve::test_promtool": None,
     "test_soak": None,
+    "test_systemd": None,
     "test_targets": None,
     "test_dump_schema::test_what_it_does_not_allow": None,
     "test_fast_agent::test_an_agent_stays_as_it_is": ["200"],
