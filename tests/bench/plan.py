@@ -42,6 +42,10 @@ class Plan:
     idle_s: int = 10
     starts: int = 300
     copies: int = 30
+    # a run without end
+    agent_crowd: int = 500
+    agent_epoch_s: int = 15
+    agent_epochs: int = 30
     # processes that map the same files
     alike: Tuple = (1, 50, 500)
     # pictures of threads
@@ -63,6 +67,9 @@ SHORT = Plan(
     idle_s=2,
     starts=30,
     copies=5,
+    agent_crowd=50,
+    agent_epoch_s=3,
+    agent_epochs=5,
     alike=(1, 10),
     stands=(1, 50),
     quiet_s=0.3,
