@@ -90,7 +90,7 @@ def newest_epoch(folder):
     return max((int(NAME.fullmatch(path.name).group(1)) for path in folder.glob("*.pybpf")), default=0)
 
 
-def read(pid, folder):
+def read(pid, maps, folder):
     """What there is now, by its name: a number that does not grow without end."""
     found = defaultdict(int)
     found["files"] = len(list(folder.iterdir()))
@@ -101,20 +101,21 @@ def read(pid, folder):
             found["descriptors of %s, %d" % (name, one)] = len(os.listdir("/proc/%d/fd" % one))
         except (OSError, AttributeError):  # a helper that has ended
             continue
-    for number, name in maps_of(pid).items():
+    for number, name in maps.items():
         found["entries of %s, %d" % (name, number)] = len(bpftool("map", "dump", "id", number))
     return found
 
 
 def read_all(process, folder, epochs):
     """READINGS of the agent while it does so many epochs."""
-    readings, last = [], 0
+    readings, last, maps = [], 0, {}
     for k in range(1, READINGS + 1):
         while last < epochs * k // READINGS:
             assert process.poll() is None, "the agent ended with %d" % process.returncode
             harness.wait_for(lambda before=last: process.poll() is not None or newest_epoch(folder) > before)
             last = newest_epoch(folder)
-        readings.append(read(process.pid, folder))
+        maps = maps or maps_of(process.pid)
+        readings.append(read(process.pid, maps, folder))
     return readings
 
 
