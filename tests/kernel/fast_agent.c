@@ -13,18 +13,19 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 
-struct agent *__real_agent_new(const struct agent_options *options, struct error *error);
-struct agent *__wrap_agent_new(const struct agent_options *options, struct error *error);
+/* The linker's names of what is wrapped, and of what is called in its place. */
+struct agent *wrapped_agent_new(const struct agent_options *options, struct error *error) __asm__("__real_agent_new");
+struct agent *fast_agent_new(const struct agent_options *options, struct error *error) __asm__("__wrap_agent_new");
 
 static double epoch_s, keep_s;
 
-struct agent *__wrap_agent_new(const struct agent_options *options, struct error *error)
+struct agent *fast_agent_new(const struct agent_options *options, struct error *error)
 {
 	struct agent_options fast = *options;
 
 	fast.epoch_s = epoch_s;
 	fast.keep_s = keep_s;
-	return __real_agent_new(&fast, error);
+	return wrapped_agent_new(&fast, error);
 }
 
 int main(int argc, char **argv)
