@@ -14,6 +14,7 @@
 #include "cli/filter.h"
 #include "cli/other_tools.h"
 #include "cli/record_options.h"
+#include "cli/rules.h"
 #include "cli/select.h"
 
 #define KEEP_LEAST_S 60
@@ -366,6 +367,19 @@ static int parse_file(struct cli_agent_options *o, const char *path, int argc, c
 	return code ?: parse_line(o, argc, argv, &helped);
 }
 
+static const struct cli_choice choices[] = {
+	{"--listen", CLI_CHOSEN(struct cli_agent_options, agent.serve.listen)},
+	{"--listen-token", CLI_CHOSEN(struct cli_agent_options, agent.serve.token)},
+	{0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--listen-token", .needs = "--listen", .sentence = "--listen-token is for --listen, which is missing"},
+	{0},
+};
+
+const struct cli_rules cli_agent_rules = {"agent", sizeof(struct cli_agent_options), choices, rules};
+
 int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
 {
 	int code = parse_line(o, argc, argv, helped);
@@ -382,9 +396,8 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		o->filter.all = true;
 	if (!o->agent.dir && !cli_agent_has_receiver(&o->agent.push))
 		o->agent.dir = AGENT_DIR_DEFAULT;
-	if (o->agent.serve.token && !o->agent.serve.listen)
-		return cli_usage("--listen-token is for --listen, which is missing");
-	return cli_agent_push_check(&o->agent.push) ?: cli_select_check(&o->filter, NULL);
+	return cli_rules_check(&cli_agent_rules, o) ?: cli_agent_push_check(&o->agent.push)
+					     ?: cli_select_check(&o->filter, NULL);
 }
 
 /* Returns whether the first bytes of a text are the name of an option. */

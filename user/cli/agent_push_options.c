@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/agent_options.h"
 #include "cli/cli.h"
+#include "cli/rules.h"
 
 #define SPOOL_LEAST ((uint64_t)1 << 20)
 #define SPOOL_MOST  ((uint64_t)1 << 40)
@@ -182,18 +183,32 @@ static int check_hosts(const struct agent_push_options *options)
 	return 0;
 }
 
+#define CHOSEN(field) CLI_CHOSEN(struct agent_push_options, field)
+
+static const struct cli_choice choices[] = {
+	{"--otlp", CHOSEN(urls[PUSH_OTLP])},        {"--pyroscope", CHOSEN(urls[PUSH_PYROSCOPE])},
+	{"--pprof", CHOSEN(urls[PUSH_PPROF])},      {"--label", CHOSEN(nr_labels)},
+	{"--hosts-share", CHOSEN(hosts_share)},     {"--top-stacks", CHOSEN(top_stacks)},
+	{"--spool", CHOSEN(common.spool)},          {"--spool-size", CHOSEN(common.spool_max)},
+	{"--http-headers", CHOSEN(common.headers)}, {"--http-token", CHOSEN(common.token)},
+	{"--http-ca", CHOSEN(common.ca)},           {"--http-certificate", CHOSEN(common.certificate)},
+	{"--http-key", CHOSEN(common.key)},         {0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--label, --hosts-share, --top-stacks, --spool, --spool-size, --http-headers, --http-token, --http-ca, "
+	 "--http-certificate, --http-key",
+	 .needs = "--otlp, --pyroscope, --pprof",
+	 .sentence = "--label, --hosts-share, --top-stacks, --spool and --http-... are for --otlp, --pyroscope or "
+		     "--pprof; give one of these, too"},
+	{0},
+};
+
+const struct cli_rules cli_agent_push_rules = {"agent", sizeof(struct agent_push_options), choices, rules};
+
 int cli_agent_push_check(const struct agent_push_options *options)
 {
-	const struct push_options *common = &options->common;
-
-	if (cli_agent_has_receiver(options))
-		return check_hosts(options);
-	if (common->headers || common->token || common->ca || common->certificate || common->key || common->spool ||
-	    common->spool_max || options->nr_labels || options->hosts_share || options->top_stacks)
-		return cli_usage("--label, --hosts-share, --top-stacks, --spool and --http-... are for --otlp, "
-				 "--pyroscope or --pprof; give one of "
-				 "these, too");
-	return 0;
+	return cli_agent_has_receiver(options) ? check_hosts(options) : cli_rules_check(&cli_agent_push_rules, options);
 }
 
 int cli_agent_push_check_files(const struct agent_push_options *options)

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/suggestions.h"
 #include "cli/other_tools.h"
+#include "cli/rules.h"
+#include "cli/suggestions.h"
 #include "base/log.h"
 #include "output/amount.h"
 
@@ -129,6 +130,23 @@ const char *cli_format_suffixes(void)
 	return suffixes;
 }
 
+#define CHOSEN(field) CLI_CHOSEN(struct output_options, field)
+
+static const struct cli_choice choices[] = {
+	{"--by=line", CHOSEN(by_line)}, /* or --by=expression */
+	{"--by=state", CHOSEN(by_state)}, {"--by=import", CHOSEN(by_import)}, {"--sort", CHOSEN(sort)}, {0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--by=import", .excludes = "--by=line, --by=state, --sort",
+	 .sentence = "--by=import is a table of its own, without --by=line, --by=state and --sort"},
+	{"--sort", .excludes = "--by=state",
+	 .sentence = "--sort and --by=state exclude each other: that table is by the time of all states"},
+	{0},
+};
+
+const struct cli_rules cli_output_rules = {"record and report", sizeof(struct output_options), choices, rules};
+
 int cli_output_choose(struct cli_output *output, const char *fallback)
 {
 	int code = 0;
@@ -159,17 +177,13 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 		return cli_usage("--by=state: %s has no columns of states; text has", output->format->name);
 	if (output->options.by_import && !output->format->rows)
 		return cli_usage("--by=import: %s has no table of modules; text has", output->format->name);
-	if (output->options.by_import && (output->options.by_state || output->options.by_line || output->options.sort))
-		return cli_usage("--by=import is a table of its own, without --by=line, --by=state and --sort");
 	if (output->options.frame_marks && !output->format->frame_marks)
 		return cli_usage("--frame-marks: %s has no marks behind functions; folded has", output->format->name);
 	if (output->options.rows && !output->format->rows)
 		return cli_usage("--limit: %s is no table; text is", output->format->name);
 	if (output->options.sort && !output->format->rows)
 		return cli_usage("--sort: %s is no table; text is", output->format->name);
-	if (output->options.sort && output->options.by_state)
-		return cli_usage("--sort and --by=state exclude each other: that table is by the time of all states");
-	return 0;
+	return cli_rules_check(&cli_output_rules, &output->options);
 }
 
 /* Indices of the files that the committer process holds. */

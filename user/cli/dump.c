@@ -15,8 +15,9 @@
 #include "base/sudo.h"
 #include "base/procfs.h"
 #include "cli/options.h"
-#include "cli/select.h"
 #include "cli/other_tools.h"
+#include "cli/rules.h"
+#include "cli/select.h"
 #include "discovery/list.h"
 #include "dump/core.h"
 #include "dump/dump.h"
@@ -123,26 +124,69 @@ static bool is_anything_chosen(const struct discovery_filter *filter)
 	       filter->users.count || filter->not_users.count || discovery_filter_has_names(filter);
 }
 
-static int check_core(const struct dump_command *dump)
+#define CHOSEN(field) CLI_CHOSEN(struct dump_command, field)
+
+static const struct cli_choice choices[] = {
+	{"--core", CHOSEN(files.core)},
+	{"--executable", CHOSEN(files.executable)},
+	{"--sysroot", CHOSEN(files.sysroot)},
+	{"--short", CHOSEN(brief)},
+	{"--json", CHOSEN(json)},
+	{"--locals", CHOSEN(locals)},
+	{"--show-secrets", CHOSEN(show_secrets)},
+	{"--native", CHOSEN(native)},
+	{"--freeze", CHOSEN(freeze)},
+	{"--watch", CHOSEN(watch_s)},
+	{"--diff-after", CHOSEN(diff_after_s)},
+	{"--process-tree", CHOSEN(parents)},
+	{0},
+};
+
+#define NOT_SHORT(option)                                                                                              \
+	{                                                                                                              \
+		"--short", .excludes = (option),                                                                       \
+			   .sentence = "--short and " option                                                           \
+				       " exclude each other: --short prints only what threads do, and a line for "     \
+				       "each function"                                                                 \
+	}
+#define NOT_CORE(option)                                                                                               \
+	{                                                                                                              \
+		"--core", .excludes = (option),                                                                        \
+			  .sentence = "--core and " option " exclude each other: a core file is of one moment"         \
+	}
+
+static const struct cli_rule rules[] = {
+	{"--show-secrets", .needs = "--locals", .sentence = "--show-secrets goes with --locals"},
+	NOT_SHORT("--json"),
+	NOT_SHORT("--locals"),
+	NOT_SHORT("--native"),
+	NOT_CORE("--freeze"),
+	NOT_CORE("--watch"),
+	NOT_CORE("--diff-after"),
+	NOT_CORE("--process-tree"),
+	{"--executable", .needs = "--core", .sentence = "--executable goes with --core"},
+	{"--sysroot", .needs = "--core", .sentence = "--sysroot goes with --core"},
+	{"--watch", .excludes = "--diff-after",
+	 .sentence = "--watch and --diff-after exclude each other: --watch goes on, --diff-after looks twice"},
+	{0},
+};
+
+const struct cli_rules cli_dump_rules = {"dump", sizeof(struct dump_command), choices, rules};
+
+/* Checks what is dumped: processes, or a core file. */
+static int check_target(struct dump_command *dump)
 {
-	const char *not = is_anything_chosen(&dump->filter) ? "an option that chooses processes"
-			  : dump->freeze                    ? "--freeze"
-			  : dump->watch_s > 0               ? "--watch"
-			  : dump->diff_after_s > 0          ? "--diff-after"
-			  : dump->parents                   ? "--process-tree"
-							    : NULL;
+	const bool chosen = is_anything_chosen(&dump->filter);
 
-	return not ? cli_usage("--core and %s exclude each other: a core file is of one moment", not ) : 0;
-}
-
-static int check_short(const struct dump_command *dump)
-{
-	const char *not = dump->json ? "--json" : dump->locals ? "--locals" : dump->native ? "--native" : NULL;
-
-	return dump->brief && not ? cli_usage("--short and %s exclude each other: --short prints only what threads do, "
-					      "and a line for each function",
-					      not )
-				  : 0;
+	if (dump->files.core && chosen)
+		return cli_usage("--core and an option that chooses processes exclude each other: a core file is of "
+				 "one moment");
+	if (dump->files.core)
+		return 0;
+	if (!chosen)
+		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump "
+				 "--help`");
+	return cli_select_check(&dump->filter, NULL);
 }
 
 static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
@@ -176,24 +220,9 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		return code;
 	if (optind < argc)
 		return cli_refuse_argument("dump", argv[optind]);
-	if (dump->show_secrets && !dump->locals)
-		return cli_usage("--show-secrets goes with --locals");
-	code = check_short(dump);
-	if (code)
-		return code;
 	if (dump->locals > PY_VALUE_LEVELS)
 		dump->locals = PY_VALUE_LEVELS;
-	if (dump->files.core)
-		return check_core(dump);
-	if (dump->files.executable || dump->files.sysroot)
-		return cli_usage("%s goes with --core", dump->files.executable ? "--executable" : "--sysroot");
-	if (!is_anything_chosen(filter))
-		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf dump "
-				 "--help`");
-	if (dump->watch_s > 0 && dump->diff_after_s > 0)
-		return cli_usage(
-			"--watch and --diff-after exclude each other: --watch goes on, --diff-after looks twice");
-	return cli_select_check(filter, NULL);
+	return cli_rules_check(&cli_dump_rules, dump) ?: check_target(dump);
 }
 
 /* Pictures of the processes that were chosen, one of each; `read` tells which are there. */

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/rules.h"
 #include "output/amount.h"
 
 /* How long a receiver that is away is waited for: somebody waits for the command. */
@@ -76,11 +77,27 @@ int cli_receiver_choose(struct cli_receiver *receiver, const char *url, const st
 	return 0;
 }
 
+#define CHOSEN(field) CLI_CHOSEN(struct cli_receiver, field)
+
+static const struct cli_choice choices[] = {
+	{"-o URL", CHOSEN(options.url)},
+	{"--http-headers", CHOSEN(options.headers)},
+	{"--http-token", CHOSEN(options.token)},
+	{"--http-ca", CHOSEN(options.ca)},
+	{0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--http-headers, --http-token, --http-ca", .needs = "-o URL",
+	 .sentence = "--http-headers, --http-token and --http-ca are for -o URL, which is missing"},
+	{0},
+};
+
+const struct cli_rules cli_receiver_rules = {"record", sizeof(struct cli_receiver), choices, rules};
+
 int cli_receiver_check_unused(const struct cli_receiver *receiver)
 {
-	if (receiver->options.url || !(receiver->options.headers || receiver->options.token || receiver->options.ca))
-		return 0;
-	return cli_usage("--http-headers, --http-token and --http-ca are for -o URL, which is missing");
+	return cli_rules_check(&cli_receiver_rules, receiver);
 }
 
 int cli_receiver_start(struct cli_receiver *receiver)

@@ -35,7 +35,7 @@ int cli_take_event(const struct cli_option *option, const char *value, struct se
 	return 0;
 }
 
-static int choose_memory(struct session_options *session, struct cli_record_event *event, bool freq)
+static int choose_memory(struct session_options *session, struct cli_record_event *event)
 {
 	struct error error;
 
@@ -43,9 +43,6 @@ static int choose_memory(struct session_options *session, struct cli_record_even
 		return cli_usage(
 			"-e %s and --mode=memory contradict each other: a run counts events or measures memory",
 			event->name);
-	if (freq || event->period)
-		return cli_usage("--mode=memory has no rate: -F is about the timer, and --period about events that are "
-				 "counted");
 	session->held = !session->touched;
 	if (session->held && kernel_check_memory_points(&error)) {
 		log_warn("--mode=memory: %s; stacks have all bytes that they touched, as with --touched", error.text);
@@ -66,10 +63,7 @@ int cli_choose_event(struct session_options *session, struct cli_record_event *e
 	struct error error;
 
 	if (event->memory)
-		return choose_memory(session, event, freq);
-	if (!event->name && event->period)
-		return cli_usage("--period is about events that are counted, such as -e page-faults; the timer has a "
-				 "rate (-F)");
+		return choose_memory(session, event);
 	if (!event->name)
 		return 0;
 	if (session->mode != SESSION_CPU)

@@ -11,8 +11,9 @@
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/options.h"
-#include "cli/select.h"
 #include "cli/other_tools.h"
+#include "cli/rules.h"
+#include "cli/select.h"
 #include "base/log.h"
 
 /* More than people notice, and than a loop with work to do should take. */
@@ -294,62 +295,105 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 	return cli_options_parse(&command, argc, argv, helped);
 }
 
-/* Options that exclude each other, or need another. Returns 0, or the exit status of a wrong command line, after a
- * sentence about the first that is met. */
-static int refuse_contradictions(const struct cli_record_options *r)
-{
-	const struct session_options *s = &r->session;
-	const bool cpu = s->mode == SESSION_CPU;
-	const bool gil = s->mode == SESSION_GIL;
-	const struct {
-		bool met;
-		const char *sentence;
-	} contradictions[] = {
-		{r->no_children && !r->command, "--no-children is about a command's children, and no command is given"},
-		{r->as && !r->command, "--as is about a command, and no command is given"},
-		{r->debuginfod && s->native == SESSION_NATIVE_NONE,
-		 "--debuginfod is about the symbols of --native, which is missing"},
-		{s->merge && s->cmdline,
-		 "--merge and --cmdline contradict each other: one name for many processes, or one for each"},
-		{s->merge && s->roots & PROFILE_ROOT_PARENTS,
-		 "--merge and --process-tree contradict each other: one name for many processes, or who started each"},
-		{(cpu || gil) && (s->idle_threads || s->no_wait_detail || s->min_block_ns),
-		 "--idle, --wait-detail and --min-block are about threads that wait: with --mode=wall or "
-		 "--mode=offcpu"},
-		{cpu && r->output.options.by_state,
-		 "--by=state is about threads that wait: with --mode=wall or --mode=offcpu"},
-		{gil && s->kernel_stacks,
-		 "--kernel is not for waits for the GIL: with --mode=cpu, --mode=wall or --mode=offcpu"},
-		{cpu && s->wakers, "--wakers is about threads that wait: with --mode=wall, offcpu or gil"},
-		{s->wakers && s->gil_holders,
-		 "--wakers and --gil-holders exclude each other: a holder's stack has no wait"},
-		{!cpu && (s->gil || s->gc || s->opcodes),
-		 "--gil, --gc and --opcodes are about threads that run on a CPU: with --mode=cpu or --mode=exception"},
-		{r->event.memory && (s->gil || s->gc),
-		 "--gil and --gc are about threads that run on a CPU, and --mode=memory is about memory"},
-		{s->touched && !r->event.memory, "--touched is about memory: with --mode=memory"},
-		{(s->gil_holders || s->gil_pairs) && !gil,
-		 "--gil-holders and --gil-pairs are about the GIL: with --mode=gil"},
-		{s->gil_pairs && (s->gil_holders || s->wakers), "--gil-pairs, --gil-holders and --wakers exclude each "
-								"other: each puts something else at a wait's end"},
-		{s->gil_holders && s->roots & PROFILE_ROOT_THREAD,
-		 "--gil-holders and --threads exclude each other: a holder's stack is read in the thread that waits, "
-		 "which does not know the other's TID"},
-		{s->suspended && (cpu || gil), "--async=all gives suspended tasks their time, which is no time on a "
-					       "CPU: with --mode=wall or --mode=offcpu"},
-		{s->loop_block_ns && !s->tasks, "--async-block is about callbacks of event loops: with --async"},
-		{(gil || r->event.memory) && r->timestamps,
-		 "--timestamps keeps the times of samples and waits: not with --mode=gil or --mode=memory"},
-		{r->output.options.by_expression && s->lines != PYSYM_LINES_CURRENT,
-		 "--by=expression is about the lines being executed: without --lines"},
-		{r->timestamps && r->no_timestamps, "--timestamps and --no-timestamps contradict each other"},
-	};
+#define CHOSEN(field) CLI_CHOSEN(struct cli_record_options, field)
+#define MODE(which)   CLI_CHOSEN_AS(struct cli_record_options, session.mode, which)
 
-	for (size_t i = 0; i < sizeof(contradictions) / sizeof(contradictions[0]); i++)
-		if (contradictions[i].met)
-			return cli_usage("%s", contradictions[i].sentence);
-	return 0;
-}
+static const struct cli_choice choices[] = {
+	{"command", CHOSEN(command)},
+	/* The session has this mode with --mode=exception and --mode=memory, too. */
+	{"--mode=cpu", MODE(SESSION_CPU)},
+	{"--mode=wall", MODE(SESSION_WALL)},
+	{"--mode=offcpu", MODE(SESSION_OFFCPU)},
+	{"--mode=gil", MODE(SESSION_GIL)},
+	{"--mode=memory", CHOSEN(event.memory)},
+	{"-e", CHOSEN(event.name)},
+	{"--period", CHOSEN(event.period)},
+	{"-F", CHOSEN(freq_given)},
+	{"--no-children", CHOSEN(no_children)},
+	{"--as", CHOSEN(as)},
+	{"--native", CHOSEN(session.native)},
+	{"--debuginfod", CHOSEN(debuginfod)},
+	{"--kernel", CHOSEN(session.kernel_stacks)},
+	{"--merge", CHOSEN(session.merge)},
+	{"--cmdline", CHOSEN(session.cmdline)},
+	{"--threads", CHOSEN(session.threads)},
+	{"--process-tree", CLI_CHOSEN_BITS(struct cli_record_options, session.roots, PROFILE_ROOT_PARENTS)},
+	{"--by=state", CHOSEN(output.options.by_state)},
+	{"--by=expression", CHOSEN(output.options.by_expression)},
+	{"--lines", CHOSEN(session.lines)}, /* another than the current one */
+	{"--idle", CHOSEN(session.idle_threads)},
+	{"--wait-detail", CHOSEN(session.no_wait_detail)}, /* none */
+	{"--min-block", CHOSEN(session.min_block_ns)},
+	{"--wakers", CHOSEN(session.wakers)},
+	{"--gil", CHOSEN(session.gil)},
+	{"--gc", CHOSEN(session.gc)},
+	{"--opcodes", CHOSEN(session.opcodes)},
+	{"--gil-holders", CHOSEN(session.gil_holders)},
+	{"--gil-pairs", CHOSEN(session.gil_pairs)},
+	{"--touched", CHOSEN(session.touched)},
+	{"--async", CHOSEN(session.tasks)},
+	{"--async=all", CHOSEN(session.suspended)},
+	{"--async-block", CHOSEN(session.loop_block_ns)},
+	{"--timestamps", CHOSEN(timestamps)},
+	{"--no-timestamps", CHOSEN(no_timestamps)},
+	{0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--mode=memory", .excludes = "-F, --period",
+	 .sentence = "--mode=memory has no rate: -F is about the timer, and --period about events that are counted"},
+	{"--period", .needs = "-e",
+	 .sentence = "--period is about events that are counted, such as -e page-faults; the timer has a rate (-F)"},
+	{"--no-children", .needs = "command",
+	 .sentence = "--no-children is about a command's children, and no command is given"},
+	{"--as", .needs = "command", .sentence = "--as is about a command, and no command is given"},
+	{"--debuginfod", .needs = "--native",
+	 .sentence = "--debuginfod is about the symbols of --native, which is missing"},
+	{"--merge", .excludes = "--cmdline",
+	 .sentence = "--merge and --cmdline contradict each other: one name for many processes, or one for each"},
+	{"--merge", .excludes = "--process-tree",
+	 .sentence = "--merge and --process-tree contradict each other: one name for many processes, or who started "
+		     "each"},
+	{"--idle, --wait-detail, --min-block", .needs = "--mode=wall, --mode=offcpu",
+	 .sentence = "--idle, --wait-detail and --min-block are about threads that wait: with --mode=wall or "
+		     "--mode=offcpu"},
+	{"--by=state", .needs = "--mode=wall, --mode=offcpu, --mode=gil",
+	 .sentence = "--by=state is about threads that wait: with --mode=wall or --mode=offcpu"},
+	{"--kernel", .needs = "--mode=cpu, --mode=wall, --mode=offcpu",
+	 .sentence = "--kernel is not for waits for the GIL: with --mode=cpu, --mode=wall or --mode=offcpu"},
+	{"--wakers", .needs = "--mode=wall, --mode=offcpu, --mode=gil",
+	 .sentence = "--wakers is about threads that wait: with --mode=wall, offcpu or gil"},
+	{"--wakers", .excludes = "--gil-holders",
+	 .sentence = "--wakers and --gil-holders exclude each other: a holder's stack has no wait"},
+	{"--gil, --gc, --opcodes", .needs = "--mode=cpu",
+	 .sentence = "--gil, --gc and --opcodes are about threads that run on a CPU: with --mode=cpu or "
+		     "--mode=exception"},
+	{"--gil, --gc", .excludes = "--mode=memory",
+	 .sentence = "--gil and --gc are about threads that run on a CPU, and --mode=memory is about memory"},
+	{"--touched", .needs = "--mode=memory", .sentence = "--touched is about memory: with --mode=memory"},
+	{"--gil-holders, --gil-pairs", .needs = "--mode=gil",
+	 .sentence = "--gil-holders and --gil-pairs are about the GIL: with --mode=gil"},
+	{"--gil-pairs", .excludes = "--gil-holders, --wakers",
+	 .sentence = "--gil-pairs, --gil-holders and --wakers exclude each other: each puts something else at a wait's "
+		     "end"},
+	{"--gil-holders", .excludes = "--threads",
+	 .sentence = "--gil-holders and --threads exclude each other: a holder's stack is read in the thread that "
+		     "waits, which does not know the other's TID"},
+	{"--async=all", .needs = "--mode=wall, --mode=offcpu",
+	 .sentence = "--async=all gives suspended tasks their time, which is no time on a CPU: with --mode=wall or "
+		     "--mode=offcpu"},
+	{"--async-block", .needs = "--async",
+	 .sentence = "--async-block is about callbacks of event loops: with --async"},
+	{"--timestamps", .excludes = "--mode=gil, --mode=memory",
+	 .sentence = "--timestamps keeps the times of samples and waits: not with --mode=gil or --mode=memory"},
+	{"--by=expression", .excludes = "--lines",
+	 .sentence = "--by=expression is about the lines being executed: without --lines"},
+	{"--timestamps", .excludes = "--no-timestamps",
+	 .sentence = "--timestamps and --no-timestamps contradict each other"},
+	{0},
+};
+
+const struct cli_rules cli_record_rules = {"record", sizeof(struct cli_record_options), choices, rules};
 
 int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *done)
 {
@@ -370,7 +414,7 @@ int cli_record_parse(struct cli_record_options *r, int argc, char **argv, bool *
 	err = cli_select_check(&r->filter, r->command ? r->command[0] : NULL);
 	if (err)
 		return err;
-	err = refuse_contradictions(r);
+	err = cli_rules_check(&cli_record_rules, r);
 	if (err)
 		return err;
 	err = cli_choose_event(&r->session, &r->event, r->freq_given,

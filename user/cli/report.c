@@ -9,6 +9,7 @@
 #include "cli/filter.h"
 #include "cli/destination.h"
 #include "cli/options.h"
+#include "cli/rules.h"
 #include "base/log.h"
 #include "profile/parents.h"
 #include "profile/own.h"
@@ -86,6 +87,21 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+static const struct cli_choice choices[] = {
+	{"--merge", CLI_CHOSEN(struct report, edit.merge_processes)},
+	{"--process-tree", CLI_CHOSEN(struct report, process_tree)},
+	{0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--merge", .excludes = "--process-tree",
+	 .sentence = "--merge and --process-tree contradict each other: one name for many processes, or who started "
+		     "each"},
+	{0},
+};
+
+const struct cli_rules cli_report_rules = {"report", sizeof(struct report), choices, rules};
+
 static int parse(struct report *r, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
@@ -120,11 +136,7 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		return code;
 	if (optind == argc)
 		return cli_usage("nothing to report: give a saved profile, FILE.pybpf; see `pybpf report --help`");
-	if (r->process_tree && r->edit.merge_processes)
-		return cli_usage(
-			"--merge and --process-tree contradict each other: one name for many processes, or who "
-			"started each");
-	code = cli_output_choose(&r->output, "text");
+	code = cli_rules_check(&cli_report_rules, r) ?: cli_output_choose(&r->output, "text");
 	if (code)
 		return code;
 	/* Its profiles are read while they are written, which is done once. */

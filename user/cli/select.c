@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/rules.h"
 #include "base/log.h"
 #include "base/users.h"
 
@@ -111,19 +112,51 @@ const struct cli_option cli_select_among_options[] = {
 	{0},
 };
 
+/* What a command line chooses to sample. */
+struct target {
+	struct discovery_filter filter;
+	const char *command;
+};
+
+#define CHOSEN(field) CLI_CHOSEN(struct target, field)
+
+static const struct cli_choice choices[] = {
+	{"command", CHOSEN(command)},
+	{"--all", CHOSEN(filter.all)},
+	{"-p", CHOSEN(filter.pids.count)},
+	{"--container", CHOSEN(filter.containers.count)},
+	{"--cgroup", CHOSEN(filter.cgroups.count)},
+	{"--children", CHOSEN(filter.children)},
+	{0},
+};
+
+static const struct cli_rule rules[] = {
+	{"--all", .excludes = "-p",
+	 .sentence = "--all and -p contradict each other: every process, or those that are listed"},
+	{"--all", .excludes = "--container",
+	 .sentence = "--all and --container contradict each other: every process, or those of the container"},
+	{"--all", .excludes = "--cgroup",
+	 .sentence = "--all and --cgroup contradict each other: every process, or those of the group"},
+	{"--children", .needs = "-p, command",
+	 .sentence = "--children follows what -p PID or a command starts, and neither is given"},
+	{0},
+};
+
+const struct cli_rules cli_select_rules = {"all that choose processes", sizeof(struct target), choices, rules};
+
 int cli_select_check(struct discovery_filter *filter, const char *command)
 {
+	struct target target = {.command = command};
 	bool group = filter->containers.count || filter->cgroups.count;
+	int code;
 
 	if (!command && !group && !filter->pids.count &&
 	    (discovery_filter_has_names(filter) || filter->users.count || filter->not_users.count))
 		filter->all = true;
-	if (filter->all && filter->pids.count)
-		return cli_usage("--all and -p contradict each other: every process, or those that are listed");
-	if (filter->all && group)
-		return cli_usage("--all and %s contradict each other: every process, or those of the %s",
-				 filter->containers.count ? "--container" : "--cgroup",
-				 filter->containers.count ? "container" : "group");
+	target.filter = *filter;
+	code = cli_rules_check(&cli_select_rules, &target);
+	if (code)
+		return code;
 	if (command && (filter->all || filter->pids.count || group))
 		return cli_usage("two targets, a command and %s: give one of them%s",
 				 filter->all                ? "--all"
@@ -131,8 +164,6 @@ int cli_select_check(struct discovery_filter *filter, const char *command)
 				 : filter->containers.count ? "--container"
 							    : "--cgroup",
 				 strcmp(command, "sleep") ? "" : "; -d SECONDS limits the time");
-	if (filter->children && !command && !filter->pids.count)
-		return cli_usage("--children follows what -p PID or a command starts, and neither is given");
 	if (!command && !filter->all && !filter->pids.count && !group)
 		return cli_usage("nothing to sample: give -p PID, --all, --container NAME, --cgroup PATH, or a command "
 				 "after `--`; "
