@@ -11,6 +11,7 @@
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "session/account.h"
 #include "session/cpu_time.h"
 
 /* An epoch is longer or shorter than the options say by at most this share, at random. */
@@ -141,7 +142,7 @@ static int give_to_sinks(struct agent *a, const struct agent_epoch *epoch)
 /* Hands on the part's epoch that has ended. */
 static int hand_on_part(struct agent_part *part)
 {
-	struct session_account of_epoch = agent_account_since(&part->end_account, &part->account);
+	struct session_account of_epoch = session_account_since(&part->end_account, &part->account);
 	struct agent_epoch epoch = {
 		.part = part, .begin_ns = part->begin_ns, .length_ns = (uint64_t)((part->end - part->begin) * 1e9)};
 	struct profile *profile = part->held ?: profile_new();

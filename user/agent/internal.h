@@ -122,8 +122,6 @@ int agent_hold(struct agent *a);
 int agent_take_samples(struct agent_part *part, bool forget);
 /* Likewise of all parts. */
 int agent_take_all(struct agent *a);
-/* Returns what became of samples between two accounts. */
-struct session_account agent_account_since(const struct session_account *now, const struct session_account *before);
 /* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
 int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
 		   struct profile *profile);

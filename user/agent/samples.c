@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "agent/internal.h"
-#include "base/beyond.h"
 #include "profile/edit.h"
 
 /* Most stacks of samples that are taken before their epoch ends; a stack takes some 100 bytes with its frames. */
@@ -59,26 +58,6 @@ int agent_hold(struct agent *a)
 			err = agent_take_samples(part, true);
 	}
 	return err;
-}
-
-struct session_account agent_account_since(const struct session_account *now, const struct session_account *before)
-{
-	struct session_account since = {.source = now->source, .freq = now->freq};
-
-	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
-		since.counters[i] = beyond(now->counters[i], before->counters[i]);
-	since.unsent = beyond(now->unsent, before->unsent);
-	since.lost = beyond(now->lost, before->lost);
-	since.taken = beyond(now->taken, before->taken);
-	since.python = beyond(now->python, before->python);
-	since.has_states = now->has_states;
-	since.lost_time_ns = beyond(now->lost_time_ns, before->lost_time_ns);
-	since.lost_threads = beyond(now->lost_threads, before->lost_threads);
-	since.refused_stacks_ns = beyond(now->refused_stacks_ns, before->refused_stacks_ns);
-	since.unsent_stacks_ns = beyond(now->unsent_stacks_ns, before->unsent_stacks_ns);
-	for (int i = 0; i < PYBPF_NR_STATES; i++)
-		since.state_ns[i] = beyond(now->state_ns[i], before->state_ns[i]);
-	return since;
 }
 
 int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,

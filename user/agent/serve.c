@@ -13,6 +13,7 @@
 #include "profile/edit.h"
 #include "profile/profile.h"
 #include "serve/metrics.h"
+#include "session/account.h"
 
 #define TEXT_CONTENT_TYPE  "text/plain; charset=utf-8"
 #define PPROF_CONTENT_TYPE "application/octet-stream"
@@ -140,7 +141,7 @@ static int write_profile(const struct agent_pulled *pulled, FILE *out)
 	int err = session_count_samples(session, &now);
 
 	if (!err) {
-		struct session_account since = agent_account_since(&now, &pulled->account);
+		struct session_account since = session_account_since(&now, &pulled->account);
 
 		since.duration_s = session_get_epoch_end(session) - pulled->begin;
 		err = agent_describe(pulled->part, &since, pulled->begin_ns, pulled->profile);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/beyond.h"
 #include "output/amount.h"
 #include "output/output.h"
 #include "session/account_entry.h"
@@ -14,9 +15,9 @@
 /* The run, and the values of its events. */
 static const struct session_entry run_entries[] = {
 	{"", "duration_s", SESSION_FRACTION(duration_s), .fact = PROFILE_FACT_DURATION},
-	{"", "freq_hz", SESSION_ENTRY_RATE, SESSION_ENTRY_AT(freq), .fact = PROFILE_FACT_FREQ},
-	{"", "source", SESSION_ENTRY_EVENT, SESSION_ENTRY_AT(source), .fact = PROFILE_FACT_EVENT},
-	{"", "events_per_sample", SESSION_ENTRY_PERIOD, SESSION_ENTRY_AT(period)},
+	{"", "freq_hz", .kind = SESSION_ENTRY_RATE, SESSION_ENTRY_AT(freq), .fact = PROFILE_FACT_FREQ},
+	{"", "source", .kind = SESSION_ENTRY_EVENT, SESSION_ENTRY_AT(source), .fact = PROFILE_FACT_EVENT},
+	{"", "events_per_sample", .kind = SESSION_ENTRY_PERIOD, SESSION_ENTRY_AT(period)},
 	{"memory", "touched_bytes", SESSION_COUNT(touched)},
 	{"memory", "given_back_bytes", SESSION_COUNT(given_back)},
 	{0},
@@ -37,15 +38,16 @@ static const struct session_entry sample_entries[] = {
 #define ENTRY(name, class, key, text) {class##_ENTRY(key, name), text},
 
 	{"samples", "asked", COUNTED(ASKED)},
-	{"samples", "taken", SESSION_COUNT(taken)},
-	{"samples", "python", SESSION_COUNT(python)},
-	{"samples", "lost", SESSION_COUNT(lost)},
+	{"samples", "taken", SESSION_EPOCH_COUNT(taken)},
+	{"samples", "python", SESSION_EPOCH_COUNT(python)},
+	{"samples", "lost", SESSION_EPOCH_COUNT(lost)},
 	PYBPF_COUNTERS(ENTRY)
 	/* Counted by user space: the stack was never sent by the kernel. */
-	{"lost", "ring_buffer_full", SESSION_COUNT(unsent), "lost", "whose stack never found room in the ring buffer"},
+	{"lost", "ring_buffer_full", SESSION_EPOCH_COUNT(unsent), "lost",
+	 "whose stack never found room in the ring buffer"},
 	{"", "stacks", SESSION_COUNT(stacks)},
 #define STATE_ENTRY(name, text)                                                                                        \
-	{"state_s", text, SESSION_SECONDS(state_ns[PYBPF_STATE_##name]), PROFILE_ACCOUNT_STATES, text},
+	{"state_s", text, SESSION_EPOCH_SECONDS(state_ns[PYBPF_STATE_##name]), PROFILE_ACCOUNT_STATES, text},
 	PYBPF_STATES(STATE_ENTRY){0},
 };
 
@@ -182,6 +184,22 @@ uint64_t session_account_lost(const struct session_account *a)
 			lost += count(a, e);
 	}
 	return lost;
+}
+
+struct session_account session_account_since(const struct session_account *now, const struct session_account *before)
+{
+	struct session_account since = {.source = now->source, .freq = now->freq, .has_states = now->has_states};
+	const struct session_entry *e;
+	struct at at = {0};
+
+	/* One of them has no entry: PYBPF_COUNT_PYTHON, in place of which stands `python`. */
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+		since.counters[i] = beyond(now->counters[i], before->counters[i]);
+	while ((e = next_entry(&at))) {
+		if (e->in_epochs)
+			*(uint64_t *)((char *)&since + e->offset) = beyond(count(now, e), count(before, e));
+	}
+	return since;
 }
 
 static const char *plural(uint64_t n)

@@ -11,6 +11,11 @@
 uint64_t session_account_asked(const struct session_account *account);
 /* Returns the number of samples lost, by any cause. */
 uint64_t session_account_lost(const struct session_account *account);
+/*
+ * Returns what became of samples, and of the time of threads, between two accounts of session_count_samples() or
+ * session_collect(): the entries that epochs have, and what is counted, at which rate. The rest is zero.
+ */
+struct session_account session_account_since(const struct session_account *now, const struct session_account *before);
 /* Puts the account and the facts of the run into the profile. Returns 0 or -ENOMEM. */
 int session_account_keep(const struct session_account *account, struct profile *profile);
 /* Prints the account that the profile keeps, and more, on out. cost: also the CPU time and memory of the run. */

@@ -16,6 +16,7 @@
 #include "helper/helper.h"
 #include "profile/edit.h"
 #include "rights/priority.h"
+#include "session/account.h"
 #include "session/run.h"
 
 /* The sanitizer's run-time has it. */
@@ -170,6 +171,19 @@ int session_count_samples(struct session *s, struct session_account *account)
 	account->counters[PYBPF_COUNT_ASKED] = played.asked;
 	account->counters[PYBPF_COUNT_MEMORY_FULL] = played.refused;
 	return 0;
+}
+
+/* What session_count_samples() fills in. */
+struct session_account session_account_since(const struct session_account *now, const struct session_account *before)
+{
+	struct session_account since = *now;
+
+	since.taken -= before->taken;
+	since.python -= before->python;
+	since.lost -= before->lost;
+	since.counters[PYBPF_COUNT_ASKED] -= before->counters[PYBPF_COUNT_ASKED];
+	since.counters[PYBPF_COUNT_MEMORY_FULL] -= before->counters[PYBPF_COUNT_MEMORY_FULL];
+	return since;
 }
 
 bool session_nears_memory_limit(const struct session *s)

@@ -10,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include "kernel/internal.h"
+#include "session/internal.h"
+
 /* Each counter has its own value: 1000 and its place. */
 static const struct session_account *make_account(void)
 {
@@ -330,6 +333,69 @@ static void test_lines_of_unread_threads(void **state)
 	assert_prints(&a, "\npybpf: the names of 1,234 threads could not be read in time\n");
 }
 
+/* Every number of 8 bytes is another one, and more than `least`. */
+static void fill(struct session_account *a, uint64_t least)
+{
+	for (size_t i = 0; i < sizeof(*a) / sizeof(uint64_t); i++) {
+		const uint64_t number = least + i * i;
+
+		memcpy((char *)a + i * sizeof(number), &number, sizeof(number));
+	}
+}
+
+/* No counter, cause or state may be left out of an epoch, nor may what is known of the whole run alone be in one. */
+static void test_what_epochs_have(void **state)
+{
+	static struct session_account now, before, since;
+
+	(void)state;
+	fill(&now, 1000000);
+	fill(&before, 1000);
+	before.counters[PYBPF_COUNT_JIT] = now.counters[PYBPF_COUNT_JIT] - 7;
+	before.state_ns[PYBPF_STATE_NETWORK] = now.state_ns[PYBPF_STATE_NETWORK] + 1;
+	now.freq = 19;
+	now.has_states = true;
+	since = session_account_since(&now, &before);
+	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
+		assert_int_equal(since.counters[i], i == PYBPF_COUNT_JIT ? 7 : 999000);
+	/* Numbers that change meanwhile are not read at one moment. */
+	for (int i = 0; i < PYBPF_NR_STATES; i++)
+		assert_int_equal(since.state_ns[i], i == PYBPF_STATE_NETWORK ? 0 : 999000);
+	assert_int_equal(since.taken, 999000);
+	assert_int_equal(since.python, 999000);
+	assert_int_equal(since.lost, 999000);
+	assert_int_equal(session_account_lost(&since), session_account_lost(&now) - session_account_lost(&before));
+	assert_int_equal(since.freq, 19);
+	assert_int_equal(since.source, now.source);
+	assert_true(since.has_states);
+	assert_int_equal(since.names.codes, 0);
+	assert_int_equal(since.processes.seen, 0);
+	assert_int_equal(since.stacks, 0);
+	assert_true(since.duration_s == 0);
+}
+
+/* All that is known of the time of threads while a run goes on is in its epochs. */
+static void test_times_that_epochs_have(void **state)
+{
+	static struct session_account none, now, since;
+	static struct pybpf_bpf__bss bss = {.wait_lost_ns = 31, .threads_lost = 32};
+	static struct pybpf_bpf skel = {.bss = &bss};
+	static struct kernel kernel = {.skel = &skel};
+	static struct session s = {.kernel = &kernel, .options.mode = SESSION_WALL};
+	size_t numbers = 0;
+
+	(void)state;
+	memset(&s.waits, 5, sizeof(s.waits));
+	session_count_states(&s, &now);
+	since = session_account_since(&now, &none);
+	for (size_t at = 0; at < sizeof(now); at += sizeof(uint64_t)) {
+		numbers += memcmp((char *)&now + at, (char *)&none + at, sizeof(uint64_t)) != 0;
+		if (memcmp((char *)&now + at, (char *)&since + at, sizeof(uint64_t)) != 0)
+			fail_msg("the number at byte %zu of the account is not in an epoch's", at);
+	}
+	assert_true(numbers > PYBPF_NR_STATES + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +404,8 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_lines_of_cpu_mode),
 		cmocka_unit_test(test_lines_of_unread_threads),
+		cmocka_unit_test(test_what_epochs_have),
+		cmocka_unit_test(test_times_that_epochs_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

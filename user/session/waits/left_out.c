@@ -106,10 +106,10 @@ static const struct session_entry entries[] = {
 	{"waits", "undrawn_s", SESSION_SECONDS(undrawn_ns)},
 	{"waits", "untimed", SESSION_COUNT(refused_waits)},
 	{"waits", "untimed_s", SESSION_SECONDS(refused_ns)},
-	{"threads", "lost", SESSION_COUNT(lost_threads)},
-	{"threads", "lost_time_s", SESSION_SECONDS(lost_time_ns)},
-	{"waits", "stack_refused_s", SESSION_SECONDS(refused_stacks_ns)},
-	{"waits", "stack_unsent_s", SESSION_SECONDS(unsent_stacks_ns)},
+	{"threads", "lost", SESSION_EPOCH_COUNT(lost_threads)},
+	{"threads", "lost_time_s", SESSION_EPOCH_SECONDS(lost_time_ns)},
+	{"waits", "stack_refused_s", SESSION_EPOCH_SECONDS(refused_stacks_ns)},
+	{"waits", "stack_unsent_s", SESSION_EPOCH_SECONDS(unsent_stacks_ns)},
 	{0},
 };
 
