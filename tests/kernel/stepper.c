@@ -54,7 +54,7 @@ struct registers {
 };
 #endif
 
-#define MOST_TOLD      20
+#define MOST_REPORTED  20
 #define MOST_FUNCTIONS 256
 
 static struct {
@@ -165,7 +165,7 @@ static void judge(struct pysym *names, struct seen *before, struct seen *now)
 	drop_hidden(names, now);
 	if (follows(names, before, now))
 		return;
-	if (counts.wrong++ < MOST_TOLD) {
+	if (counts.wrong++ < MOST_REPORTED) {
 		print_seen(names, before);
 		print_seen(names, now);
 	}

@@ -126,7 +126,7 @@ static uint64_t believe_clock(struct server *s)
 {
 	const uint64_t real_ms = clock_ns(CLOCK_REALTIME) / 1000000, doubted_ms = s->clock.doubted_ms;
 	const uint64_t now_ms = archive_clock_now_ms(&s->clock, real_ms, clock_ns(CLOCK_BOOTTIME) / 1000000);
-	struct keeper_answer a = {.kind = KEEPER_TOLD};
+	struct keeper_answer a = {.kind = KEEPER_REPORT};
 
 	if (!doubted_ms && s->clock.doubted_ms) {
 		error_set(&a.error, -ERANGE,
@@ -140,7 +140,7 @@ static uint64_t believe_clock(struct server *s)
 /* Merges or removes epochs once, if the limits ask for it. Returns whether there may be more to do. */
 static bool retain(struct server *s)
 {
-	struct keeper_answer a = {.kind = KEEPER_TOLD};
+	struct keeper_answer a = {.kind = KEEPER_REPORT};
 	const double cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	size_t before = s->store->list.count;
 	bool has_merged;
@@ -179,7 +179,7 @@ static int give_up_rights(struct server *s, struct error *error)
 static void work(struct server *s)
 {
 	struct pollfd wait = {.fd = s->fd, .events = POLLIN};
-	struct keeper_answer begun = {.kind = KEEPER_TOLD};
+	struct keeper_answer begun = {.kind = KEEPER_REPORT};
 	bool busy = true, there = true;
 
 	begin_clock(s);

@@ -16,8 +16,8 @@ struct keeper_request {
 
 struct keeper_answer {
 	enum {
-		KEEPER_DONE, /* an epoch was written, or could not be */
-		KEEPER_TOLD, /* counts, and what failed beside requests */
+		KEEPER_DONE,   /* an epoch was written, or could not be */
+		KEEPER_REPORT, /* counts, and what failed beside requests */
 	} kind;
 	struct archive_keeper_counts counts;
 	struct error error;

@@ -56,7 +56,7 @@ static int check_gil(const struct discovery_python *pythons, size_t count)
 	struct error error = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		if (session_gil_is_told(&pythons[i], &error))
+		if (session_gil_is_known(&pythons[i], &error))
 			return CLI_OK;
 	}
 	if (count)

@@ -159,7 +159,7 @@ void diff_free(struct diff *diff);
 /* Returns whether the function is named as changed. */
 bool diff_is_change(const struct diff_function *function);
 /* Returns whether it is named as changed, or likely. */
-bool diff_is_told(const struct diff_function *function);
+bool diff_is_reported(const struct diff_function *function);
 /* Returns whether there is one run a side, so that runs were not repeated. */
 bool diff_is_single(const struct diff *diff);
 /*

@@ -7,7 +7,7 @@ bool diff_is_change(const struct diff_function *function)
 	return function->verdict >= DIFF_GREW;
 }
 
-bool diff_is_told(const struct diff_function *function)
+bool diff_is_reported(const struct diff_function *function)
 {
 	return function->verdict >= DIFF_LIKELY;
 }

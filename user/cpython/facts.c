@@ -135,7 +135,7 @@ static const struct cpython_generator generator_313 = {
 	.awaits_locked = -1,
 };
 static const struct cpython_generator generator_314 = {
-	.kind = CPYTHON_GENERATOR_TOLD,
+	.kind = CPYTHON_GENERATOR_IN_LAYOUT,
 	.created = -3,
 	.suspended = -2,
 	.executing = 0,
@@ -146,7 +146,7 @@ static const struct cpython_generator generator_314 = {
 };
 /* An index that belongs to what is awaited lies on top of it. */
 static const struct cpython_generator generator_315 = {
-	.kind = CPYTHON_GENERATOR_TOLD,
+	.kind = CPYTHON_GENERATOR_IN_LAYOUT,
 	.created = 0,
 	.suspended = 1,
 	.executing = 4,

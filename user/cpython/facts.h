@@ -118,10 +118,10 @@ struct cpython_threads {
 
 /* Where a generator has its frame and its state. */
 enum cpython_generator_kind {
-	CPYTHON_GENERATOR_RUNNING, /* gi_frame, gi_running; the frame's stack tells the rest */
-	CPYTHON_GENERATOR_F_STATE, /* gi_frame, PyFrameObject.f_state; f_lasti counts code units */
-	CPYTHON_GENERATOR_INSIDE,  /* gi_iframe and gi_frame_state, see below */
-	CPYTHON_GENERATOR_TOLD,    /* likewise, but struct pybpf_layout has them */
+	CPYTHON_GENERATOR_RUNNING,   /* gi_frame, gi_running; the frame's stack tells the rest */
+	CPYTHON_GENERATOR_F_STATE,   /* gi_frame, PyFrameObject.f_state; f_lasti counts code units */
+	CPYTHON_GENERATOR_INSIDE,    /* gi_iframe and gi_frame_state, see below */
+	CPYTHON_GENERATOR_IN_LAYOUT, /* likewise, but struct pybpf_layout has them */
 };
 
 /* PyGenObject (Include/cpython/genobject.h) and enum _framestate (Include/internal/pycore_frame.h). */

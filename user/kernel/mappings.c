@@ -34,8 +34,8 @@ struct kernel_mappings {
 	/* The mapping that was read last and has not been handed out: see take(). */
 	struct kernel_mapping last;
 	bool has_last;
-	size_t consumed; /* bytes of one buffer, in one go */
-	bool told_lost;  /* in this go */
+	size_t consumed;       /* bytes of one buffer, in one go */
+	bool lost_is_reported; /* in this go */
 	/* What the kernel says of each buffer when it is asked, which it can from Linux 6.0 on; NULL before. */
 	uint64_t *lost_of_buffer;
 	uint64_t lost;
@@ -97,7 +97,7 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 	(void)cpu;
 	m->consumed += header->size;
 	if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
-		m->told_lost = true;
+		m->lost_is_reported = true;
 		if (!m->lost_of_buffer)
 			m->lost += ((const struct lost_record *)header)->lost;
 	} else if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(*record) && record->ino) {
@@ -200,13 +200,13 @@ int kernel_mappings_consume(struct kernel_mappings *m)
 		int err;
 
 		m->consumed = 0;
-		m->told_lost = false;
+		m->lost_is_reported = false;
 		err = perf_buffer__consume_buffer(m->buffer, i);
 		hand_out_last(m);
 		if (err < 0 && err != -EINTR)
 			return err;
 		if (m->lost_of_buffer && perf_buffer__buffer(m->buffer, (int)i, &memory, &size) == 0 &&
-		    (m->told_lost || m->consumed + ROOM_FOR_ANY > size))
+		    (m->lost_is_reported || m->consumed + ROOM_FOR_ANY > size))
 			ask_lost(m, i);
 	}
 	return 0;

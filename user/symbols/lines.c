@@ -55,7 +55,7 @@ static int lines_result(int line)
  * (MAKE_CELL, GEN_START, the POP_TOP after RETURN_GENERATOR) enter the function and get its first line. Elsewhere such
  * an instruction is mostly the clean-up after an exception, which does not belong to the code before it.
  */
-static int lines_told(bool has_line, int line, bool entering, int first)
+static int lines_of_entry(bool has_line, int line, bool entering, int first)
 {
 	if (has_line)
 		return lines_result(line);
@@ -95,7 +95,7 @@ static int lines_pep626(const uint8_t *table, size_t size, int line, uint64_t po
 		entering = entering && (delta == PEP626_NO_LINE || line == first);
 		end += table[i];
 		if (position < end)
-			return lines_told(delta != PEP626_NO_LINE, line, entering, first);
+			return lines_of_entry(delta != PEP626_NO_LINE, line, entering, first);
 	}
 	return i < size ? -EBADMSG : PYSYM_NO_LINE;
 }
@@ -172,7 +172,7 @@ static int lines_pep657(const uint8_t *table, size_t size, int first, uint64_t p
 			return -EBADMSG;
 		entering = entering && (e.kind == ENTRY_NO_LOCATION || e.line == first);
 		if (position < e.end)
-			return lines_told(e.kind != ENTRY_NO_LOCATION, e.line, entering, first);
+			return lines_of_entry(e.kind != ENTRY_NO_LOCATION, e.line, entering, first);
 	}
 	return PYSYM_NO_LINE;
 }

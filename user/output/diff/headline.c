@@ -37,7 +37,7 @@ static uint32_t find_next(const struct diff *d, uint32_t last)
 	uint32_t next = PROFILE_NONE;
 
 	for (uint32_t i = 0; i < profile_frame_count(d->merged); i++) {
-		if (!diff_is_told(&d->functions[i]) || i == last || (last != PROFILE_NONE && is_before(d, i, last)))
+		if (!diff_is_reported(&d->functions[i]) || i == last || (last != PROFILE_NONE && is_before(d, i, last)))
 			continue;
 		if (next == PROFILE_NONE || is_before(d, i, next))
 			next = i;

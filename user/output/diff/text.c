@@ -47,7 +47,7 @@ static int by_change(const void *a, const void *b, void *table)
 	const struct table *t = table;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
 	const struct diff_function *x = &t->diff->functions[i], *y = &t->diff->functions[j];
-	bool x_named = diff_is_told(x) && !t->total, y_named = diff_is_told(y) && !t->total;
+	bool x_named = diff_is_reported(x) && !t->total, y_named = diff_is_reported(y) && !t->total;
 	const uint64_t *x_values = t->total ? x->total : x->self, *y_values = t->total ? y->total : y->self;
 	double x_size = amount(t, x_values, DIFF_AFTER), y_size = amount(t, y_values, DIFF_AFTER);
 
@@ -80,7 +80,7 @@ static int sort_rows(struct table *t)
 			t->rows[t->count++] = i;
 	}
 	qsort_r(t->rows, t->count, sizeof(*t->rows), by_change, t);
-	for (t->named = 0; t->named < t->count && diff_is_told(&t->diff->functions[t->rows[t->named]]);)
+	for (t->named = 0; t->named < t->count && diff_is_reported(&t->diff->functions[t->rows[t->named]]);)
 		t->named++;
 	return 0;
 }

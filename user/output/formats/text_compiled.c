@@ -101,16 +101,16 @@ static int by_self(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-/* How much is told of the caller, from the most to nothing. */
-enum told {
-	TOLD_PLACE,
-	TOLD_OTHERS,
-	TOLD_NAME,
-	TOLD_NOTHING,
+/* How much is said of the caller, from the most to nothing. */
+enum caller_detail {
+	CALLER_PLACE,
+	CALLER_OTHERS,
+	CALLER_NAME,
+	CALLER_NOTHING,
 };
 
 /* Returns a row's text, which the caller frees. NULL: no memory. */
-static char *row_text(const struct text_table *t, const struct compiled *row, enum told told)
+static char *row_text(const struct text_table *t, const struct compiled *row, enum caller_detail detail)
 {
 	const struct profile_group *from = row->from == PROFILE_NONE ? NULL : profile_group_at(&t->groups, row->from);
 	char *text = NULL, position[OUTPUT_POSITION_MAX] = "";
@@ -120,17 +120,17 @@ static char *row_text(const struct text_table *t, const struct compiled *row, en
 	if (!out)
 		return NULL;
 	output_escaped(row->file ? profile_string(t->profile, row->file) : "[in no file]", out);
-	if (from && told <= TOLD_NAME) {
+	if (from && detail <= CALLER_NAME) {
 		fputs(", from ", out);
 		output_escaped(profile_string(t->profile, from->name), out);
 	}
-	if (from && told == TOLD_PLACE) {
+	if (from && detail == CALLER_PLACE) {
 		output_position(&(struct profile_place){.line = from->line}, position);
 		fputs(" (", out);
 		output_escaped(profile_string(t->profile, from->file), out);
 		fprintf(out, "%s)", position);
 	}
-	if (from && row->more && told <= TOLD_OTHERS)
+	if (from && row->more && detail <= CALLER_OTHERS)
 		fprintf(out, " and %" PRIu32 " more", row->more);
 	if (!fclose(out))
 		return text;
@@ -141,11 +141,12 @@ static char *row_text(const struct text_table *t, const struct compiled *row, en
 /* Returns as much of a row's text as has room, which the caller frees. NULL: no memory. */
 static char *fitting_text(const struct text_table *t, const struct compiled *row, size_t room)
 {
-	char *text = row_text(t, row, TOLD_PLACE), *shorter;
+	char *text = row_text(t, row, CALLER_PLACE), *shorter;
 
-	for (int told = TOLD_OTHERS; told <= TOLD_NOTHING && text && room && text_width(text) > room; told++) {
+	for (int detail = CALLER_OTHERS; detail <= CALLER_NOTHING && text && room && text_width(text) > room;
+	     detail++) {
 		free(text);
-		text = row_text(t, row, told);
+		text = row_text(t, row, detail);
 	}
 	if (!text || !room || text_width(text) <= room)
 		return text;

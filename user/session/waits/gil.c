@@ -142,7 +142,7 @@ static bool layout_tells_gil(const struct pybpf_layout *layout)
 	return layout->gil_from_head || layout->interp_gil || layout->gil.last_holder;
 }
 
-bool session_gil_is_told(const struct discovery_python *python, struct error *error)
+bool session_gil_is_known(const struct discovery_python *python, struct error *error)
 {
 	error->text[0] = '\0';
 	if (python->free_threaded && !has_gil(python))

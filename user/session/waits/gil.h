@@ -48,10 +48,10 @@ void session_gil_name_asleep(char *text, size_t size);
 void session_gil_name_blocked(const struct profile *profile, uint32_t stack, char *out, size_t size);
 
 /*
- * Returns whether the waits for the GIL of a live Python can be told; else *error has a sentence that says why not, and
- * what there is.
+ * Returns whether it is known where the GIL of a live Python is, for which its threads wait; else *error has a sentence
+ * that says why not, and what there is.
  */
-bool session_gil_is_told(const struct discovery_python *python, struct error *error);
+bool session_gil_is_known(const struct discovery_python *python, struct error *error);
 
 void session_gil_print(const struct session_gil_account *account, uint64_t waited_ns, FILE *out);
 

@@ -52,7 +52,7 @@ static int read_state(struct task_reader *r, uint64_t addr, enum task_gen_state 
 }
 
 /* What is awaited is near the top of the frame's stack. */
-static int read_told(struct task_reader *r, uint64_t generator, struct task_gen *out)
+static int read_by_layout(struct task_reader *r, uint64_t generator, struct task_gen *out)
 {
 	const struct pybpf_layout *l = &r->place->layout;
 	uint64_t top;
@@ -157,8 +157,8 @@ int task_read_gen(struct task_reader *r, uint64_t generator, struct task_gen *ou
 {
 	*out = (struct task_gen){.state = TASK_GEN_ENDED};
 	switch (facts_of(r)->kind) {
-	case CPYTHON_GENERATOR_TOLD:
-		return read_told(r, generator, out);
+	case CPYTHON_GENERATOR_IN_LAYOUT:
+		return read_by_layout(r, generator, out);
 	case CPYTHON_GENERATOR_INSIDE:
 		return read_inside(r, generator, out);
 	default:

@@ -33,7 +33,7 @@ struct mapped {
 	uint64_t code_start, code_end; /* of its executable mappings; both 0: it has none */
 	struct procfs_map map;         /* the first one; path is owned */
 	int lack;                      /* -ENOMEM or -EMFILE: a part of it was not read for that; 0: none */
-	bool lack_is_told;
+	bool lack_is_reported;
 };
 
 /* An address in a file, and the name of its function, which libdw has; NULL: it has none. */
@@ -550,9 +550,9 @@ const char *unwind_next_lack(struct unwind *u, int *err)
 	for (size_t i = 0; i < u->count; i++) {
 		struct mapped *file = &u->files[i];
 
-		if (!file->lack || file->lack_is_told)
+		if (!file->lack || file->lack_is_reported)
 			continue;
-		file->lack_is_told = true;
+		file->lack_is_reported = true;
 		*err = file->lack;
 		return file->map.path;
 	}
