@@ -268,6 +268,12 @@ static int read_tasks(struct dump_collector *c)
 	return err;
 }
 
+/* Returns 0 or -ENOMEM. */
+static int finish_stacks(struct dump_collector *c)
+{
+	return stacks_finish(c->stacks) ? -ENOMEM : 0;
+}
+
 static int read_greenlets(struct dump_collector *c)
 {
 	int err = 0;
@@ -287,7 +293,7 @@ static int read_greenlets(struct dump_collector *c)
 
 		err = dump_collect_greenlets(&of, &to);
 	}
-	return err ?: stacks_finish(c->stacks);
+	return err ?: finish_stacks(c);
 }
 
 /* Reads all that is to be of one moment. */
@@ -299,7 +305,7 @@ static int read_moment(struct dump_collector *c)
 	err = err ?: dump_mark_gil_holders(c);
 	if (!err)
 		dump_mark_subinterpreters(c);
-	err = err ?: stacks_finish(c->stacks) ?: dump_index_make(c->out);
+	err = err ?: finish_stacks(c) ?: dump_index_make(c->out);
 	if (!err && !dump_is_stopped(c))
 		dump_tell_on_cpu(c->pid, c->out);
 	err = err ?: dump_find_deadlocks(c->out, dump_is_stopped(c));

@@ -75,6 +75,7 @@ static const struct session_entry rest_entries[] = {
 	{"processes", "lost_other_events", SESSION_COUNT(processes.lost_others)},
 	{"processes", "lost_mappings", SESSION_COUNT(processes.lost_mappings)},
 	{"processes", "recovered", SESSION_COUNT(processes.recovered)},
+	{"records", "lost", SESSION_COUNT(lost_records)},
 	{"", "kernel_ns_per_sample", SESSION_FRACTION(kernel_ns_per_sample)},
 	{"", "user_cpu_s", SESSION_FRACTION(user_cpu_s)},
 	{"", "peak_rss_kib", SESSION_COUNT(peak_rss_kib)},
@@ -301,6 +302,14 @@ void session_account_print(const struct session_account *a, const struct profile
 			a->names.no_lines, a->names.codes, a->names.codes == 1 ? "" : "s",
 			a->names.no_lines == 1 ? "is" : "are", PYBPF_COPY_LINES >> 10);
 	output_account_group(p, "expressions", "pybpf: ", "expressions", out);
+	if (a->lost_records)
+		fprintf(out,
+			"pybpf: %" PRIu64
+			" record%s that the kernel sent %s broken or found no memory: what %s about is "
+			"missing, and samples of such a stack are told as those whose stack found no room in the ring "
+			"buffer\n",
+			a->lost_records, a->lost_records == 1 ? "" : "s", a->lost_records == 1 ? "was" : "were",
+			a->lost_records == 1 ? "it is" : "they are");
 	if (a->timed)
 		fprintf(out, "pybpf: the time of %" PRIu64 " %s%s was kept, in %" PRIu64 " KiB of memory\n", a->timed,
 			a->has_states ? "waits and sample" : "sample", a->timed == 1 && !a->has_states ? "" : "s",

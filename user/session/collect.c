@@ -189,7 +189,7 @@ static void finish_process(struct processes_record *process, void *arg)
 {
 	struct session *s = arg;
 
-	s->error = s->error ?: stacks_finish_process(s->stacks, process->proc_id);
+	s->lost_records += stacks_finish_process(s->stacks, process->proc_id);
 }
 
 static void forget_process(struct processes_record *process, void *arg)
@@ -227,7 +227,7 @@ int session_collect_ended(struct session *s, double now)
 	while (err > 0);
 	processes_settle_ended(s->processes);
 	processes_visit_ended(s->processes, pass.due.before, finish_process, s);
-	err = err ?: s->error ?: kernel_visit_counts(s->kernel, take_count, &pass);
+	err = err ?: kernel_visit_counts(s->kernel, take_count, &pass);
 	err = err ?: session_pending_take_counts(&s->pending, is_of_pass, add_count, &pass);
 	err = err ?: session_measures_settle(s, &pass.due);
 	if (!err) {
@@ -333,7 +333,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	processes_report_mismatches(s->processes);
 	processes_settle_ended(s->processes);
 	session_measures_name_frames(s);
-	err = err ?: stacks_finish(s->stacks);
+	s->lost_records += stacks_finish(s->stacks);
 	err = err ?: kernel_read_counters(s->kernel, account->counters);
 	err = err ?: kernel_visit_counts(s->kernel, take_count, &all);
 	err = err ?: session_pending_take_counts(&s->pending, is_of_pass, add_count, &all);
@@ -351,6 +351,7 @@ int session_collect(struct session *s, const struct profile **profile, struct se
 	session_note_wanted(s);
 	processes_get_counts(s->processes, &account->processes);
 	account->stacks = stacks_count(s->stacks);
+	account->lost_records = s->lost_records;
 	account->names = *pysym_get_counters(s->pysym);
 	account->duration_s = (double)(s->detach_ns - s->attach_ns) / 1e9;
 	account->kernel_ns_per_sample = kernel_time(s, account->counters[PYBPF_COUNT_ASKED]);

@@ -11,22 +11,19 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 
-static int take_pending_records(struct session *s)
+static void take_pending_records(struct session *s)
 {
 	struct session_epoch_pending *pending = &s->pending;
 
 	while (pending->records) {
 		struct session_pending_record *first = pending->records;
-		int err = session_take_event(s, &first->event);
 
-		/* -ENOENT: the process is not known; ignored as in session_consume. */
-		if (err && err != -ENOENT)
-			return err;
+		/* If the process is not known by now, the stack is lost, as in session_on_record(). */
+		session_take_event(s, &first->event);
 		pending->records = first->next;
 		free(first);
 	}
 	pending->records_end = &pending->records;
-	return 0;
 }
 
 struct epoch {
@@ -76,7 +73,7 @@ static int take_epoch(struct session *s, bool forget)
 	while (err > 0);
 	processes_settle_ended(s->processes);
 	if (forget)
-		err = err ?: stacks_finish(s->stacks);
+		s->lost_records += stacks_finish(s->stacks);
 	err = err ?: kernel_take_counts(s->kernel, take_count, &epoch);
 	err = err ?: session_pending_take_counts(&s->pending, is_decided, add_count, &epoch);
 	return err ?: session_measures_settle_epoch(s);
@@ -134,7 +131,8 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 	err = err ?: begin_epoch(s, forget);
 	session_thread_names_read_until(&s->thread_names, HUGE_VAL);
 	s->pending.changing = false;
-	err = err ?: take_pending_records(s);
+	if (!err)
+		take_pending_records(s);
 	if (err && !s->error)
 		log_error("cannot take what was counted from the kernel: %s", strerror(-err));
 	return err;

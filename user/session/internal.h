@@ -58,19 +58,23 @@ struct session {
 	uint64_t consume_until_ns; /* CLOCK_MONOTONIC: when this session_consume has to return */
 	double ended_used_s;       /* session_used_s() when sampling ended */
 	double end_at;             /* when the run ends, CLOCK_MONOTONIC seconds; a large number: open */
-	int error;                 /* first failure in a callback */
+	int error;                 /* first failure to follow processes while records are taken, which ends the run */
 	double next_memory_look, next_maps_look, next_collect; /* CLOCK_MONOTONIC seconds */
 	/* Counted by user space: samples of undecided processes, by what the processes turned out to be, and more. */
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	/* Samples that the kernel counted and whose stack or process is not known, by the kernel's counter. */
 	uint64_t unsent[PYBPF_NR_COUNTERS];
+	uint64_t lost_records; /* of the kernel, that were broken or found no memory, and stacks likewise */
 };
 
 /* Replaces the profile and the table of its stacks by new ones. Returns 0 or -ENOMEM. */
 int session_new_profile(struct session *s);
 
-/* Handles a record that the kernel sent. Returns 0 or negative errno. */
-int session_take_event(struct session *s, const struct pybpf_event *event);
+/*
+ * Handles a record that the kernel sent; one that cannot be kept is counted. Returns false if its process is not known
+ * yet: nothing is done or counted then.
+ */
+bool session_take_event(struct session *s, const struct pybpf_event *event);
 /* Likewise, in the ring buffer of a struct session. Returns -EAGAIN when other work is due first (kernel/events.h). */
 int session_on_record(void *ctx, void *data, size_t size);
 

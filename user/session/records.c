@@ -17,7 +17,8 @@
  */
 #define CONSUME_NS 5000000
 
-int session_take_event(struct session *s, const struct pybpf_event *event)
+/* Returns 0 or negative errno. */
+static int take(struct session *s, const struct pybpf_event *event)
 {
 	const struct session_measure *taker = session_measures_find_taker(event->type);
 
@@ -35,24 +36,33 @@ int session_take_event(struct session *s, const struct pybpf_event *event)
 	}
 }
 
+/* Counts a record that is broken, or finds no memory: what it is about is missing, and nothing else. */
+static void lose_record(struct session *s, int err)
+{
+	if (!s->lost_records++)
+		log_warn("cannot keep a record that the kernel sent: %s; the run goes on without it", strerror(-err));
+}
+
+bool session_take_event(struct session *s, const struct pybpf_event *event)
+{
+	int err = take(s, event);
+
+	if (err && err != -ENOENT)
+		lose_record(s, err);
+	return err != -ENOENT;
+}
+
 int session_on_record(void *ctx, void *data, size_t size)
 {
 	struct session *s = ctx;
 	const struct pybpf_event *event = data;
-	int err = 0;
 
-	if (size < sizeof(*event) || event->size > size)
-		return 0;
-	err = session_take_event(s, event);
-	if (err == -ENOENT) {
+	if (size < sizeof(*event) || event->size > size) {
+		lose_record(s, -EBADMSG);
+	} else if (!session_take_event(s, event)) {
 		/* The event of its process is in the other buffer; if that was full, the stack is lost. */
-		err = processes_consume_events(s->processes) ?: session_take_event(s, event);
-		if (err == -ENOENT)
-			err = 0;
-	}
-	if (err && !s->error) {
-		s->error = err;
-		log_error("cannot keep what the kernel sent: %s", strerror(-err));
+		s->error = s->error ?: processes_consume_events(s->processes);
+		session_take_event(s, event);
 	}
 	s->consumed += (uint32_t)size;
 	return s->consumed < CONSUME_BYTES && clock_ns(CLOCK_MONOTONIC) < s->consume_until_ns ? 0 : -EAGAIN;

@@ -140,6 +140,7 @@ struct session_account {
 	uint64_t taken;
 	uint64_t python;             /* samples in the profile with Python frames */
 	uint64_t stacks;             /* distinct stacks in the profile */
+	uint64_t lost_records;       /* that the kernel sent, and that were broken or found no memory */
 	uint64_t timed, timed_bytes; /* samples whose time was kept, and the memory that took */
 	struct processes_counts processes;
 	struct pysym_counters names;

@@ -274,9 +274,10 @@ static struct named_thread *add(struct session *s, const struct pybpf_thread_key
 	return i == INTERN_NONE ? NULL : intern_item(&s->thread_names.threads, i);
 }
 
-int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
+void session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
 {
-	return add(s, thread, thread_id) ? 0 : -ENOMEM;
+	if (!add(s, thread, thread_id))
+		s->thread_names.unread++;
 }
 
 /* Takes the record of a thread that is seen for the first time, and reads its name. Returns 0, -EBADMSG or -ENOMEM. */

@@ -33,8 +33,9 @@ void session_thread_names_free(struct session_thread_names *names);
  */
 void session_thread_names_read_until(struct session_thread_names *names, double used_s);
 
-/* Notes a thread that was there when the run began; its name is read when it is asked for. Returns 0 or -ENOMEM. */
-int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);
+/* Notes a thread that was there when the run began; its name is read when it is asked for. Without memory it is
+ * counted. */
+void session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id);
 
 /*
  * Returns the thread's name in Python, read once more if it lives, or `kernel`, its name in the kernel: where Python's

@@ -478,7 +478,7 @@ static int defer(struct stacks *t, const struct pybpf_stack_event *event, size_t
 
 int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t size)
 {
-	struct stack made = {.id = event->stack_id};
+	struct stack made = {0};
 	int err;
 
 	if (size < sizeof(*event) || event->nr_kernel > PYBPF_KERNEL_FRAMES || event->nr_native > PYBPF_NATIVE_FRAMES ||
@@ -486,6 +486,7 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 		return -EBADMSG;
 	if (!pysym_has_process(t->pysym, event->proc_id))
 		return -ENOENT;
+	made.id = event->stack_id;
 	err = build(t, event, false, &made);
 	if (err == -ENOENT)
 		return defer(t, event, size);
@@ -505,31 +506,32 @@ static int finish_first(struct stacks *t, struct waiting *w, bool last)
 	return err;
 }
 
-static int finish(struct stacks *t, uint32_t index)
+/* Returns the number of stacks that are given up. */
+static size_t finish(struct stacks *t, uint32_t index)
 {
 	struct waiting *w = intern_item(&t->waiting, index);
-	int err = 0;
+	size_t lost = 0;
 
-	while (w->stacks && !err)
-		err = finish_first(t, w, true);
-	if (!err)
-		intern_remove(&t->waiting, index);
-	return err;
+	while (w->stacks) {
+		if (!finish_first(t, w, true))
+			continue;
+		free_first(w);
+		lost++;
+	}
+	intern_remove(&t->waiting, index);
+	return lost;
 }
 
 /* Takes those that still wait aside, in the order in which they came, and puts them back. */
-static int retry(struct stacks *t, struct waiting *w)
+static void retry(struct stacks *t, struct waiting *w)
 {
 	struct deferred *again = NULL;
-	int err = 0;
 
-	while (w->stacks && !err) {
+	while (w->stacks) {
 		struct deferred *d = w->stacks;
 
-		err = finish_first(t, w, false);
-		if (err != -ENOENT)
+		if (!finish_first(t, w, false))
 			continue;
-		err = 0;
 		w->stacks = d->next;
 		d->next = again;
 		again = d;
@@ -541,37 +543,33 @@ static int retry(struct stacks *t, struct waiting *w)
 		d->next = w->stacks;
 		w->stacks = d;
 	}
-	return err;
 }
 
-int stacks_retry(struct stacks *t)
+void stacks_retry(struct stacks *t)
 {
-	int err = 0;
-
-	for (uint32_t i = t->waiting.count; i-- > 0 && !err;) {
+	for (uint32_t i = t->waiting.count; i-- > 0;) {
 		struct waiting *w = intern_item(&t->waiting, i);
 
-		err = retry(t, w);
-		if (!err && !w->stacks)
+		retry(t, w);
+		if (!w->stacks)
 			intern_remove(&t->waiting, i);
 	}
-	return err;
 }
 
-int stacks_finish_process(struct stacks *t, uint64_t proc_id)
+size_t stacks_finish_process(struct stacks *t, uint64_t proc_id)
 {
 	uint32_t i = intern_find(&t->waiting, &proc_id);
 
 	return i == INTERN_NONE ? 0 : finish(t, i);
 }
 
-int stacks_finish(struct stacks *t)
+size_t stacks_finish(struct stacks *t)
 {
-	int err = 0;
+	size_t lost = 0;
 
-	while (!err && t->waiting.count)
-		err = finish(t, t->waiting.count - 1);
-	return err;
+	while (t->waiting.count)
+		lost += finish(t, t->waiting.count - 1);
+	return lost;
 }
 
 uint32_t stacks_find(const struct stacks *t, uint64_t stack_id)

@@ -60,13 +60,16 @@ int stacks_add_tasks(struct stacks *t, const struct pybpf_task_event *event, siz
 
 /*
  * Names the process's deferred stacks, with notes for frames without a name; to be called before pysym forgets the
- * process. Returns 0 or -ENOMEM.
+ * process. Returns the number of those that found no memory, and are given up.
  */
-int stacks_finish_process(struct stacks *t, uint64_t proc_id);
-/* Tries deferred stacks once more, for which names have come since. Returns 0 or -ENOMEM. */
-int stacks_retry(struct stacks *t);
+size_t stacks_finish_process(struct stacks *t, uint64_t proc_id);
+/*
+ * Tries deferred stacks once more, for which names have come since. Those that find no memory now are tried again
+ * later.
+ */
+void stacks_retry(struct stacks *t);
 /* As stacks_finish_process(), for all processes. */
-int stacks_finish(struct stacks *t);
+size_t stacks_finish(struct stacks *t);
 
 /*
  * Adds the profile's stack that stands for samples without Python frames; PROFILE_NONE without memory. One whose comm

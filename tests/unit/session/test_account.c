@@ -35,6 +35,7 @@ static const struct session_account *make_account(void)
 			      .lost_others = 11,
 			      .lost_mappings = 1,
 			      .recovered = 3},
+		.lost_records = 12,
 		.names = {.codes = 40, .unnamed = 8, .no_lines = 9, .no_columns = 10},
 		.duration_s = 2.5,
 		.measured = true,
@@ -114,6 +115,7 @@ static void test_json(void **state)
 		{"incomplete", "cut", 1000 + PYBPF_COUNT_CUT},
 		{"incomplete", "untimed", 1000 + PYBPF_COUNT_UNTIMED},
 		{NULL, "stacks", 1},
+		{"records", "lost", 12},
 		{"state_s", "network", 1.5},
 		{"threads", "idle", 1},
 		{"waits", "short", 1234567},
@@ -225,6 +227,8 @@ static void test_lines(void **state)
 		"\npybpf: 1 record of files that processes map was lost, ",
 		"\npybpf: 8 of 40 code objects could not be named\n",
 		"\npybpf: 9 of 40 code objects are shown without lines: ",
+		"\npybpf: 12 records that the kernel sent were broken or found no memory: what they are about is "
+		"missing, and samples of such a stack are told as those whose stack found no room in the ring buffer\n",
 		"\npybpf: the time of 70 waits and samples was kept, in 3 KiB of memory\n",
 		"\npybpf: cost: 1234 ns of kernel program per sample; pybpf itself 0.250 s of CPU, 2.0 MiB at most; "
 		"first sample after 12 ms\n",

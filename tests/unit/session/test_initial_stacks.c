@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "discovery/ask_threads.h"
 #include "kernel/procs.h"
@@ -51,6 +52,7 @@ static struct {
 	struct process processes[4];
 	uint32_t count;
 	struct process *asked;
+	unsigned allocations, first_refused, refused; /* of arrays: so many, from the first one on, find no memory */
 } played;
 
 double clock_s(clockid_t clock)
@@ -107,11 +109,28 @@ int kernel_note_polled(struct kernel *k, uint32_t pid, uint32_t fd)
 	return 0;
 }
 
-int session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
+void session_thread_names_note(struct session *s, const struct pybpf_thread_key *thread, uint64_t thread_id)
 {
 	(void)s;
 	(void)thread;
 	(void)thread_id;
+}
+
+/* As base/array.c has it, with room for what is asked for alone. */
+int array_reserve(void *array, size_t *room, size_t count, size_t item_size)
+{
+	void **items = array, *moved;
+
+	if (count <= *room)
+		return 0;
+	if (played.allocations++ >= played.first_refused && played.refused) {
+		played.refused--;
+		return -ENOMEM;
+	}
+	moved = reallocarray(*items, count, item_size);
+	assert_non_null(moved);
+	*items = moved;
+	*room = count;
 	return 0;
 }
 
@@ -424,6 +443,38 @@ static void test_those_that_woke_are_counted(void **state)
 	assert_int_equal(account_of(s).unread_initial_stacks, 0);
 }
 
+/* Without memory for a thread, or for a process, only these are not read. */
+static void test_without_memory(void **state)
+{
+	struct session *s = *state;
+	const struct process *one = add(1, FEW), *other = add(2, FEW);
+
+	played.first_refused = 3;
+	played.refused = 1;
+	assert_int_equal(session_initial_stacks_find(s), 0);
+	run(s, 10);
+	assert_int_equal(one->read, FEW - 1);
+	assert_int_equal(other->read, FEW);
+	assert_int_equal(account_of(s).late_initial_stacks, 1);
+	assert_int_equal(account_of(s).unread_initial_stacks, 0);
+}
+
+static void test_without_memory_for_a_process(void **state)
+{
+	struct session *s = *state;
+	const struct process *one = add(1, FEW), *other = add(2, FEW);
+
+	/* All threads are listed before the first process is, which is tried with each of its own. */
+	played.first_refused = 2 * FEW;
+	played.refused = FEW;
+	assert_int_equal(session_initial_stacks_find(s), 0);
+	run(s, 10);
+	assert_int_equal(one->read, 0);
+	assert_int_equal(other->read, FEW);
+	assert_int_equal(account_of(s).late_initial_stacks, FEW);
+	assert_int_equal(account_of(s).unread_initial_stacks, 0);
+}
+
 /* The kernel's event of a process that has just started may come later than its threads. */
 static void test_a_record_may_come_later(void **state)
 {
@@ -496,6 +547,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_paths_do_not_hold_a_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_that_woke_are_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_memory_for_a_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_record_may_come_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_record_may_never_come, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_those_of_a_process_without_an_answer_are_counted, setup, teardown),

@@ -88,7 +88,7 @@ static void ask(struct session *s, pid_t pid, uint32_t threads)
 	for (uint32_t i = 1; i <= threads; i++) {
 		const struct pybpf_thread_key key = {.proc_id = process.proc_id, .tid = i};
 
-		assert_int_equal(session_thread_names_note(s, &key, i), 0);
+		session_thread_names_note(s, &key, i);
 		assert_string_equal(session_find_thread_name(s, &process, &key, "kernel's"), "kernel's");
 	}
 }

@@ -284,9 +284,7 @@ static int find_names(struct session *s, double now)
 	if (!err)
 		native_note_made_names(n, now);
 	/* Stacks that cannot be built now are tried again at the end. */
-	err = stacks_retry(s->stacks);
-	if (err && !s->error)
-		s->error = err;
+	stacks_retry(s->stacks);
 	return 0;
 }
 

@@ -47,35 +47,31 @@ static struct lines_file *file_of(struct native_lines_files *l, uint32_t number)
 	return i == INTERN_NONE ? NULL : intern_item(&l->files, i);
 }
 
-/* Gives the places of an answer their functions. Returns 0 or -ENOMEM. */
-static int take_lines(struct session_native_state *n, struct lines_file *file)
+/* Gives the places of an answer their functions; one that finds no memory stays without. */
+static void take_lines(struct session_native_state *n, struct lines_file *file)
 {
 	const struct native_lines_found *found = &n->answer->lines;
 	uint32_t at = 0;
-	int err = 0;
 
 	file->cpu_ns += found->cpu_ns;
-	for (uint32_t i = 0; i < found->places && !err; i++) {
+	for (uint32_t i = 0; i < found->places; i++) {
 		uint32_t begin = at;
+		int err;
 
 		while (at < found->count && found->lines[at].place == i)
 			at++;
 		err = native_frames_set_lines(n->frames, file->number, n->pcs[i], &found->lines[begin], at - begin);
 		file->places++;
-		file->found += at > begin;
+		file->found += !err && at > begin;
 	}
-	return err;
 }
 
-static int leave_without(struct session_native_state *n, struct lines_file *file)
+static void leave_without(struct session_native_state *n, struct lines_file *file)
 {
-	int err = 0;
-
-	for (uint32_t i = 0; i < n->nr_pcs && !err; i++)
-		err = native_frames_set_lines(n->frames, n->job_file, n->pcs[i], NULL, 0);
+	for (uint32_t i = 0; i < n->nr_pcs; i++)
+		native_frames_set_lines(n->frames, n->job_file, n->pcs[i], NULL, 0);
 	if (file)
 		file->places += n->nr_pcs;
-	return err;
 }
 
 static void note_result(struct lines_file *file, int err)
@@ -124,15 +120,11 @@ int native_find_lines(struct session *s)
 	if (is_asked)
 		note_result(file, err);
 	if (!err)
-		err = take_lines(n, file);
+		take_lines(n, file);
 	else if (!file || file->state > THERE || !is_asked)
-		err = leave_without(n, file);
-	else
-		err = 0;
+		leave_without(n, file);
 	/* Stacks that cannot be built now are tried again at the end. */
-	err = err ? err : stacks_retry(s->stacks);
-	if (err && !s->error)
-		s->error = err;
+	stacks_retry(s->stacks);
 	return 0;
 }
 

@@ -110,7 +110,7 @@ static double do_periodic_work(struct session *s, double now)
 {
 	bool more = native_work_until(s, now + WORK_S);
 
-	return s->error ? s->error : more ? now : native_next_check(s->native);
+	return more ? now : native_next_check(s->native);
 }
 
 static void forget_process(struct session *s, uint64_t proc_id)

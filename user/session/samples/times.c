@@ -81,10 +81,11 @@ static void release(struct session *s)
 
 static int take(struct session *s, const struct pybpf_event *event)
 {
-	if (session_may_keep_time(s))
-		return session_times_add(&s->times, (const void *)event, event->size);
-	s->counters[PYBPF_COUNT_UNTIMED]++;
-	return 0;
+	bool has_room = session_may_keep_time(s);
+	int err = has_room ? session_times_add(&s->times, (const void *)event, event->size) : 0;
+
+	s->counters[PYBPF_COUNT_UNTIMED] += !has_room || err;
+	return err;
 }
 
 static size_t count_times(const struct session *s)

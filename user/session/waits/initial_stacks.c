@@ -83,7 +83,7 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 	struct session_initial_stacks *l = &s->waits.initial_stacks;
 
 	if (array_reserve(&l->found, &l->found_room, l->nr_found + 1, sizeof(*l->found))) {
-		s->error = s->error ?: -ENOMEM;
+		l->late++;
 		return;
 	}
 	l->found[l->nr_found++] = *found;
@@ -98,7 +98,8 @@ static int compare_found(const void *a, const void *b)
 	return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-static int list_processes(struct session_initial_stacks *l)
+/* The threads of those that find no memory are not read. */
+static void list_processes(struct session_initial_stacks *l)
 {
 	size_t room = 0;
 
@@ -111,18 +112,19 @@ static int list_processes(struct session_initial_stacks *l)
 			last->end = i + 1;
 			continue;
 		}
-		if (array_reserve(&l->processes, &room, l->nr_processes + 1u, sizeof(*l->processes)))
-			return -ENOMEM;
+		if (array_reserve(&l->processes, &room, l->nr_processes + 1u, sizeof(*l->processes))) {
+			l->late++;
+			continue;
+		}
 		l->processes[l->nr_processes++] =
 			(struct session_initial_process){.proc_id = l->found[i].proc_id, .next = i, .end = i + 1};
 	}
-	return 0;
 }
 
 int session_initial_stacks_find(struct session *s)
 {
 	struct session_initial_stacks *l = &s->waits.initial_stacks;
-	int err = kernel_find_threads(s->kernel, note_found, s) ?: s->error;
+	int err = kernel_find_threads(s->kernel, note_found, s);
 	size_t asleep = 0;
 
 	for (size_t i = 0; i < l->nr_found; i++) {
@@ -132,7 +134,8 @@ int session_initial_stacks_find(struct session *s)
 	l->nr_found = asleep;
 	l->begin = clock_s(CLOCK_MONOTONIC);
 	l->tables_until = l->begin + TABLES_S;
-	return err ?: list_processes(l);
+	list_processes(l);
+	return err;
 }
 
 static void push_process(struct session_initial_stacks *l, struct user *user, uint32_t process)
@@ -174,7 +177,7 @@ static int place_process(struct session_initial_stacks *l, uint32_t at, struct p
 	return 0;
 }
 
-/* Gives up a process whose record has not come, as its event was lost. */
+/* Gives up a process whose record has not come, as its event was lost, or that finds no place in a queue. */
 static void give_up(struct session *s, struct session_initial_process *process)
 {
 	for (; process->next < process->end; process->next++)
@@ -183,13 +186,12 @@ static void give_up(struct session *s, struct session_initial_process *process)
 }
 
 /* Puts the processes into the queues of their users; those whose records have not come stay behind. */
-static int place_processes(struct session *s, double until)
+static void place_processes(struct session *s, double until)
 {
 	struct session_initial_stacks *l = &s->waits.initial_stacks;
 	double now = clock_s(CLOCK_MONOTONIC);
-	int err = 0;
 
-	for (uint32_t i = l->placed; i < l->nr_processes && now < until && !err; i++) {
+	for (uint32_t i = l->placed; i < l->nr_processes && now < until; i++) {
 		struct session_initial_process process = l->processes[i];
 		struct processes_record *record = processes_find_record(s->processes, process.proc_id);
 
@@ -197,14 +199,11 @@ static int place_processes(struct session *s, double until)
 			continue;
 		l->processes[i] = l->processes[l->placed];
 		l->processes[l->placed] = process;
-		if (record)
-			err = place_process(l, l->placed, record);
-		else
+		if (!record || place_process(l, l->placed, record))
 			give_up(s, &l->processes[l->placed]);
 		l->placed++;
 		now = clock_s(CLOCK_MONOTONIC);
 	}
-	return err;
 }
 
 /* Returns the user with a process to be looked at in this turn whose turn it is, or NULL. */
@@ -301,9 +300,8 @@ double session_initial_stacks_look(struct session *s, double now)
 	if (now < l->next)
 		return l->next;
 	l->turn++;
-	if (place_processes(s, until))
-		s->error = s->error ?: -ENOMEM;
-	while (before < until && !s->error && (user = choose_user(l, before))) {
+	place_processes(s, until);
+	while (before < until && (user = choose_user(l, before))) {
 		look_at_process(s, user, before);
 		now = clock_s(CLOCK_MONOTONIC);
 		user->used_s += now - before;
@@ -355,7 +353,7 @@ static void read_waiting(struct session *s)
 	if (now >= l->tables_until || !session_native_frames(s))
 		return;
 	l->tables_until = now;
-	for (l->next = now; now < until && l->nr_processes && !s->error; now = clock_s(CLOCK_MONOTONIC)) {
+	for (l->next = now; now < until && l->nr_processes; now = clock_s(CLOCK_MONOTONIC)) {
 		session_initial_stacks_look(s, now);
 		l->next = now;
 	}

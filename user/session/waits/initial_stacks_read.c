@@ -137,8 +137,8 @@ static int take_stack(uint32_t thread, const struct ask_threads_stack *stack, vo
 		kernel_note_polled(s->kernel, found->pid, (uint32_t)stack->polled);
 	/* At the end there would be no time for all names. */
 	session_note_comm(s, &now);
-	if (s->options.threads && session_thread_names_note(s, &now.id, found->thread_id))
-		return -ENOMEM;
+	if (s->options.threads)
+		session_thread_names_note(s, &now.id, found->thread_id);
 	if (stack->outcome == ASK_THREADS_STACK) {
 		initial.gil = stack->wants_gil;
 		initial.with_gil = stack->has_gil && !stack->wants_gil && s->options.mode == SESSION_GIL;

@@ -71,8 +71,7 @@ static void note_found(const struct pybpf_thread_found *found, void *arg)
 	if (kernel_get_thread(s->kernel, found->pid, &thread))
 		return;
 	key = thread.id;
-	if (session_thread_names_note(s, &key, found->thread_id))
-		s->error = -ENOMEM;
+	session_thread_names_note(s, &key, found->thread_id);
 }
 
 /* Starts to keep the time, if the kernel can. */
@@ -87,7 +86,7 @@ static int attach(struct session *s)
 		return err;
 	kernel_start_waits(s->kernel, true);
 	s->states.on = true;
-	return kernel_find_threads(s->kernel, note_found, s) ?: s->error;
+	return kernel_find_threads(s->kernel, note_found, s);
 }
 
 bool session_states_known(const struct session *s)
