@@ -13,17 +13,6 @@
 #define FUTURE_CALLBACKS 24
 /* TaskObj.task_fut_waiter comes right before task_coro (3.7 to 3.13). */
 #define WAITER_BEFORE_CORO 8
-/*
- * The task that a callback wakes, from the end of its PyObject_HEAD: TaskWakeupMethWrapper.ww_task to 3.9, later
- * PyCFunctionObject.m_self, after m_ml.
- */
-#define WAKEUP_TASK_TO_39 0
-#define WAKEUP_TASK       8
-/* PyFunctionObject.func_closure and func_qualname, likewise: to 3.9, and later. */
-#define FUNCTION_CLOSURE_TO_39  32
-#define FUNCTION_CLOSURE        56
-#define FUNCTION_QUALNAME_TO_39 88
-#define FUNCTION_QUALNAME       24
 /* The function that gather() makes has 7 variables of the outer one at most. */
 #define CLOSURE_CELLS 8
 
@@ -58,7 +47,7 @@ static __always_inline enum task_type type_of(const struct pybpf_layout *l, __u6
 static __always_inline __u64 woken_task(const struct walk *w, const struct pybpf_layout *l, __u64 callback,
 					__u64 object)
 {
-	__u64 task = read_u64(callback + head_size(l) + (l->minor <= 9 ? WAKEUP_TASK_TO_39 : WAKEUP_TASK));
+	__u64 task = read_u64(callback + head_size(l) + l->wakeup_task);
 
 	if (!task || read_u64(task + w->asyncio.task_coro - WAITER_BEFORE_CORO) != object)
 		return 0;
@@ -68,8 +57,7 @@ static __always_inline __u64 woken_task(const struct walk *w, const struct pybpf
 /* Returns whether this callback is the function that gather() makes (in 3.9 _gather()), by its qualified name. */
 static __always_inline int is_of_gather(const struct pybpf_layout *l, __u64 callback)
 {
-	__u32 at = head_size(l) + (l->minor <= 9 ? FUNCTION_QUALNAME_TO_39 : FUNCTION_QUALNAME);
-	__u64 name = read_u64(callback + at) + l->str_ascii_data, text[4] = {};
+	__u64 name = read_u64(callback + head_size(l) + l->function_qualname) + l->str_ascii_data, text[4] = {};
 
 	name += (read_u64(name) & 0xff) == '_';
 	return !compat_read_user(text, sizeof(text), name) &&
@@ -83,9 +71,7 @@ static __always_inline int is_of_gather(const struct pybpf_layout *l, __u64 call
 static __always_inline __u64 gathering_future(const struct pybpf_layout *l, __u64 callback)
 {
 	__u32 head = head_size(l);
-	__u64 cells = read_u64(callback + head + (l->minor <= 9 ? FUNCTION_CLOSURE_TO_39 : FUNCTION_CLOSURE)),
-	      future = 0;
-	__u64 count = read_u64(cells + head);
+	__u64 cells = read_u64(callback + head + l->function_closure), count = read_u64(cells + head), future = 0;
 
 	if (count > CLOSURE_CELLS || !is_of_gather(l, callback))
 		return 0;
@@ -95,7 +81,7 @@ static __always_inline __u64 gathering_future(const struct pybpf_layout *l, __u6
 
 		if (i >= count)
 			break;
-		object = read_u64(read_u64(cells + head + 8 + 8 * i) + head);
+		object = read_u64(read_u64(cells + head + l->tuple_items + 8 * i) + head);
 		if (!compat_read_user(name, sizeof(name),
 				      read_u64(read_u64(object + l->code_type) + head + PYBPF_TYPE_NAME)) &&
 		    name[0] == EIGHT('_', 'G', 'a', 't', 'h', 'e', 'r', 'i') &&

@@ -16,15 +16,6 @@
 /* Logarithm of the most places of a table. */
 #define DICT_LOG_SIZE 24
 
-/*
- * From PyThreadState.thread_id to other fields (Include/cpython/pystate.h): back to dict (3.7 to 3.12), and on to
- * _PyThreadStateImpl.asyncio_running_loop (3.13): it is at 304 in 3.13.0 and 3.13.5, and at 312 in 3.13.18. The other
- * one of these is no event loop, and no key in the dict of tasks.
- */
-#define DICT_BEFORE_ID         24
-#define RUNNING_LOOP_313       152
-#define RUNNING_LOOP_313_LATER 160
-
 /* Eight characters as a word of memory. */
 #define EIGHT(a, b, c, d, e, f, g, h)                                                                                  \
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 |    \
@@ -72,17 +63,18 @@ static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys,
 
 	if (!keys || compat_read_user(head, sizeof(head), keys))
 		return;
-	if (l->minor <= 10) { /* refcnt, size, lookup, usable, nentries */
-		out->count = head[4];
-		out->indices = keys + 40;
-		out->size = 24;
-		size = head[1];
-	} else { /* refcnt; log2 of the size, log2 of the indices' bytes, kind: 0 is any keys, version; usable, nentries
-		  */
+	if (l->has_log2_sizes) {
+		/* refcnt; log2 of the size, log2 of the indices' bytes, kind: 0 is any keys, version; usable, nentries
+		 */
 		out->count = head[3];
 		out->indices = keys + 32;
 		out->size = head[1] >> 16 & 0xff ? 16 : 24;
 		size = 1ULL << (head[1] & 63);
+	} else { /* refcnt, size, lookup, usable, nentries */
+		out->count = head[4];
+		out->indices = keys + 40;
+		out->size = 24;
+		size = head[1];
 	}
 	if (!size || size > 1ULL << DICT_LOG_SIZE)
 		return;
@@ -182,22 +174,22 @@ __noinline __u64 find_loop_in_dict(__u32 layout, __u64 dict)
 __noinline __u64 current_task(__u32 layout, __u64 tasks, __u64 tstate)
 {
 	const struct pybpf_layout *l = layout_get(layout);
-	__u64 thread_id, loop, task;
+	__u64 loop, task;
 
 	if (!l)
 		return 0;
-	thread_id = tstate + l->tstate_thread_id;
-	if (l->minor >= 13) {
-		loop = read_u64(thread_id + RUNNING_LOOP_313);
+	if (l->tstate_dict) {
+		loop = find_loop_in_dict(layout, read_u64(tstate + l->tstate_dict));
+	} else {
+		/* The other one of these is no event loop, and no key in the dict of tasks. */
+		loop = read_u64(tstate + l->tstate_loop[0]);
 		task = loop ? find_object_in_dict(layout, tasks, loop) : 0;
 		if (task)
 			return task;
-		loop = read_u64(thread_id + RUNNING_LOOP_313_LATER);
-	} else {
-		loop = find_loop_in_dict(layout, read_u64(thread_id - DICT_BEFORE_ID));
+		loop = read_u64(tstate + l->tstate_loop[1]);
 	}
 	/* PyRunningLoopHolder.rl_loop */
-	if (loop && l->minor <= 11)
+	if (loop && l->has_loop_holder)
 		loop = read_u64(loop + head_size(l));
 	return loop ? find_object_in_dict(layout, tasks, loop) : 0;
 }

@@ -19,11 +19,8 @@ const volatile __u8 cfg_caches[PYBPF_CACHES_VERSIONS][256];
 #define OPCODE_BYTES (OPCODE_UNITS * OPCODE_UNIT)
 _Static_assert(OPCODE_BYTES <= COPY_MASK + 1, "the bytecode fits the room for copies");
 
-/* EXTENDED_ARG, and bytes of it (Include/opcode.h); most of them before one instruction of 3.6+. */
-#define OPCODE_EXTENDED_2      145
-#define OPCODE_EXTENDED_2_SIZE 3
-#define OPCODE_EXTENDED_3      144
-#define OPCODE_EXTENDED_MOST   3
+/* Most EXTENDED_ARG before one instruction of 3.6+. */
+#define OPCODE_EXTENDED_MOST 3
 
 /*
  * To 3.10: the instruction at f_lasti. With EXTENDED_ARG f_lasti stays there while the instruction that it extends
@@ -31,11 +28,10 @@ _Static_assert(OPCODE_BYTES <= COPY_MASK + 1, "the bytecode fits the room for co
  */
 static __always_inline __u32 opcode_at_lasti(struct walk *w, const struct pybpf_layout *l)
 {
-	__u32 extended = l->major == 2 ? OPCODE_EXTENDED_2 : OPCODE_EXTENDED_3;
-	__u32 unit = l->major == 2 ? OPCODE_EXTENDED_2_SIZE : OPCODE_UNIT;
+	__u32 extended = l->extended_arg, unit = l->extended_arg_size;
 	__s64 position = w->frames[0].position, size = 0;
-	__u64 bytecode = 0;
-	__u8 opcode = 0;
+	/* The opcode fills a word: of a word that a helper writes to, the verifier forgets all else, such as i. */
+	__u64 bytecode = 0, opcode = 0;
 
 	if (position < 0 || !l->code_bytecode ||
 	    walk_read(w, &bytecode, sizeof(bytecode), w->frames[0].code + l->code_bytecode) ||
@@ -44,8 +40,7 @@ static __always_inline __u32 opcode_at_lasti(struct walk *w, const struct pybpf_
 	if (l->line_kind == PYBPF_LINES_PEP626)
 		position *= OPCODE_UNIT;
 	for (int i = 0; i <= OPCODE_EXTENDED_MOST; i++) {
-		if (position >= size ||
-		    walk_read(w, &opcode, sizeof(opcode), bytecode + l->bytes_data + (__u64)position))
+		if (position >= size || walk_read(w, &opcode, sizeof(__u8), bytecode + l->bytes_data + (__u64)position))
 			return PYBPF_OPCODE_UNKNOWN;
 		if (opcode != extended)
 			return PYBPF_OPCODE(opcode);
@@ -60,27 +55,27 @@ static __always_inline __u32 opcode_at_lasti(struct walk *w, const struct pybpf_
  * instruction. Returns whether that may be so: whether there is an instruction whose cache ends here. A cache of
  * another instruction may look like one.
  */
-static __always_inline bool opcode_may_be_cache(const __u8 *before, __u32 version, __u64 offset)
+static __always_inline bool opcode_may_be_cache(const __u8 *before, __u32 row, __u64 offset)
 {
 	for (__u32 units = 1; units <= OPCODE_CACHES; units++) {
 		__u8 opcode = before[(OPCODE_CACHES - units) * OPCODE_UNIT];
 
-		if (offset >= (__u64)units * OPCODE_UNIT && cfg_caches[version & 1][opcode] == units)
+		if (offset >= (__u64)units * OPCODE_UNIT && cfg_caches[row & 1][opcode] == units)
 			return true;
 	}
 	return false;
 }
-_Static_assert(PYBPF_CACHES_VERSIONS == 2, "the mask keeps the version inside the table");
+_Static_assert(PYBPF_CACHES_VERSIONS == 2, "the mask keeps the row inside the table");
 
 /* Returns the opcode of the instruction that the code unit at that offset, in bytes, belongs to: as it or its cache. */
-static __always_inline __u32 opcode_around(struct scratch *s, __u32 version, __u64 offset)
+static __always_inline __u32 opcode_around(struct scratch *s, __u32 row, __u64 offset)
 {
 	__u32 end = (__u32)offset & (OPCODE_BYTES - 1), at = 0;
 
 	if (offset >= OPCODE_BYTES || walk_read(&s->walk, s->copies, end + 1, s->walk.leaf_instr - end))
 		return PYBPF_OPCODE_UNKNOWN;
 	for (__u32 i = 0; i < OPCODE_UNITS; i++) {
-		__u8 opcode = s->copies[at & (OPCODE_BYTES - 1)], caches = cfg_caches[version & 1][opcode];
+		__u8 opcode = s->copies[at & (OPCODE_BYTES - 1)], caches = cfg_caches[row & 1][opcode];
 
 		if (caches == PYBPF_CACHES_UNKNOWN)
 			break;
@@ -97,13 +92,12 @@ static __always_inline __u32 opcode_at_pointer(struct scratch *s, const struct p
 	struct walk *w = &s->walk;
 	__u8 window[(OPCODE_CACHES + 1) * OPCODE_UNIT];
 	__s64 offset = (__s64)w->frames[0].position - l->code_adaptive;
-	__u32 version = l->minor - PYBPF_CACHES_FIRST;
 
 	if (offset < 0 || offset & (OPCODE_UNIT - 1) ||
 	    walk_read(w, window, sizeof(window), w->leaf_instr - OPCODE_CACHES * OPCODE_UNIT))
 		return PYBPF_OPCODE_UNKNOWN;
-	if (version < PYBPF_CACHES_VERSIONS && opcode_may_be_cache(window, version, (__u64)offset))
-		return opcode_around(s, version, (__u64)offset);
+	if (l->caches && opcode_may_be_cache(window, l->caches - 1u, (__u64)offset))
+		return opcode_around(s, l->caches - 1u, (__u64)offset);
 	return PYBPF_OPCODE(window[OPCODE_CACHES * OPCODE_UNIT]);
 }
 

@@ -93,7 +93,10 @@ struct pybpf_layout {
 	__u16 tstate_raised;        /* 3.7+: the exception that is being raised, or its type; 0: unknown */
 	__u16 handled_value;        /* _PyErr_StackItem.exc_value */
 	__u16 tstate_window;
-	__u16 tstate_cframe; /* 3.10-3.12 */
+	__u16 tstate_cframe;   /* 3.10-3.12 */
+	__u16 tstate_contexts; /* context_ver, which counts the contexts entered and left (3.7+); 0: not known */
+	__u16 tstate_dict;     /* dict, which has the running event loop in 3.7 to 3.12; 0: it is elsewhere */
+	__u16 tstate_loop[2];  /* asyncio_running_loop in 3.13: one of both */
 	__u16 cframe_previous;
 	__u16 cframe_frame; /* _PyCFrame.current_frame (3.11, 3.12), followed by previous */
 
@@ -150,8 +153,23 @@ struct pybpf_layout {
 	 * were made (3.13), and are 0 once they have run out. */
 	__u8 code_guard_size;
 	__u8 code_bytecode; /* PyCodeObject.co_code (to 3.10); 0 where there is none */
+
+	/* The bytecode. */
+	__u8 extended_arg;      /* the opcode EXTENDED_ARG (to 3.10) */
+	__u8 extended_arg_size; /* bytes of it */
+	__u8 caches; /* the row of cfg_caches, from 1 on (3.11, 3.12); 0: no frame points into an inline cache */
+
+	/* What leads to asyncio's tasks and from them on; bytes are from the end of an object's header on. */
+	__u8 has_frame_objects; /* a coroutine's first field points to its frame (to 3.10), which else is inside it */
+	__u8 has_log2_sizes;    /* tables of dicts have logarithms of their sizes, see open_table (3.11+) */
+	__u8 has_loop_holder;   /* the thread's dict has an object whose first field is the loop (to 3.11) */
+	__u8 wakeup_task;       /* the task in a callback that wakes it (to 3.13) */
+	__u8 function_closure;  /* PyFunctionObject.func_closure */
+	__u8 function_qualname; /* PyFunctionObject.func_qualname */
+	__u8 tuple_items;       /* PyTupleObject.ob_item */
+	__u8 pad[2];
 };
-_Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden padding");
+_Static_assert(sizeof(struct pybpf_layout) == 184, "pybpf_layout has no hidden padding");
 
 /*
  * Bits of PyThreadState._status (3.12 to 3.15, cpython/pystate.h). A thread state that was deleted keeps its thread_id
@@ -171,14 +189,6 @@ _Static_assert(sizeof(struct pybpf_layout) == 164, "pybpf_layout has no hidden p
  */
 #define PYBPF_GIL_LAST_HOLDER 8
 #define PYBPF_GIL_ENABLED     8
-
-/*
- * From PyThreadState.context_ver, which counts the contexts entered and left, to datastack_top: context_ver, id,
- * datastack_chunk and datastack_top stand one after the other in 3.12 to 3.15 (Include/cpython/pystate.h), and 3.11 has
- * trace_info, of 48 bytes, after id.
- */
-#define PYBPF_CONTEXT_VER      24
-#define PYBPF_CONTEXT_VER_3_11 72
 
 /*
  * Where asyncio's tasks are. From 3.14 on the module _asyncio gives the offsets (section .AsyncioDebug,
@@ -201,8 +211,7 @@ struct pybpf_asyncio {
 };
 _Static_assert(sizeof(struct pybpf_asyncio) == 24, "pybpf_asyncio has no hidden padding");
 
-/* Minor versions of Python 3 from INLINING_FIRST on whose frames may point into an inline cache. */
-#define PYBPF_CACHES_FIRST    11u
+/* Versions whose frames may point into an inline cache. */
 #define PYBPF_CACHES_VERSIONS 2u
 /* In place of the length of an inline cache: the bytecode alone does not tell it. */
 #define PYBPF_CACHES_UNKNOWN 255

@@ -17,17 +17,11 @@
  */
 #define WALK_INSIDE_CORO 128
 
-/* From PyThreadState.thread_id to context_ver (Include/cpython/pystate.h): 3.7, and 3.8 to 3.10. */
-#define WALK_CONTEXTS_37     88
-#define WALK_CONTEXTS_TO_310 72
-
 /* The walk begins with a thread state, which is in the buffer: its task is to be found before the next step. */
 static __always_inline void walk_expect_task(struct walk *w, const struct pybpf_layout *l)
 {
-	w->contexts = l->tstate_datastack_top
-			      ? walk_u64(w, l->tstate_datastack_top -
-						    (l->minor == 11 ? PYBPF_CONTEXT_VER_3_11 : PYBPF_CONTEXT_VER))
-			      : 0;
+	/* It stands before the top of the data stack, or is not in the buffer. */
+	w->contexts = l->tstate_datastack_top ? walk_u64(w, l->tstate_contexts) : 0;
 	w->task = 0;
 	w->task_frame = 0;
 	w->stack.task_depth = 0;
@@ -39,10 +33,8 @@ static __always_inline void walk_find_task(struct walk *w, const struct pybpf_la
 {
 	w->task_due = 0;
 	if (w->asyncio.current_tasks) {
-		if (l->minor <= 10)
-			walk_read(w, &w->contexts, sizeof(w->contexts),
-				  w->tstate + l->tstate_thread_id +
-					  (l->minor == 7 ? WALK_CONTEXTS_37 : WALK_CONTEXTS_TO_310));
+		if (!l->tstate_datastack_top)
+			walk_read(w, &w->contexts, sizeof(w->contexts), w->tstate + l->tstate_contexts);
 		w->task = WALK_CURRENT_TASK(w, w->tstate);
 	} else {
 		walk_read(w, &w->task, sizeof(w->task), w->tstate + w->asyncio.running_task);
@@ -51,7 +43,7 @@ static __always_inline void walk_find_task(struct walk *w, const struct pybpf_la
 		return;
 	/* To 3.10 a coroutine's first field, after its type, is its frame (PyCoroObject.cr_frame), which is elsewhere.
 	 */
-	if (l->minor <= 10 && w->task_frame)
+	if (l->has_frame_objects && w->task_frame)
 		walk_read(w, &w->task_frame, sizeof(w->task_frame), w->task_frame + l->code_type + 8);
 }
 

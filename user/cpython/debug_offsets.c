@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpython/debug_offsets.h"
+#include "cpython/facts.h"
 
 /* The head that every _Py_DebugOffsets has: cookie, version, free_threaded. */
 #define DEBUG_COOKIE           "xdebugpy"
@@ -173,6 +174,7 @@ int layout_from_debug_offsets(const uint8_t *bytes, size_t len, struct layout_bu
 		return err;
 	debug_drop_doubtful(&reader, &build.layout);
 	debug_set_kinds(&build.layout);
+	cpython_fill_in(&build.layout);
 	debug_set_origin(&reader, &build);
 	*out = build;
 	return 0;

@@ -34,6 +34,13 @@ static const struct cpython_code code_312 = {.argcount = 36,
 					     .consts = 8,
 					     .names = 16};
 
+/* EXTENDED_ARG (Include/opcode.h) has two bytes of argument in 2.7. */
+static const struct cpython_bytecode bytecode_27 = {.extended_arg = 145, .extended_arg_size = 3};
+static const struct cpython_bytecode bytecode_36 = {.extended_arg = 144, .extended_arg_size = 2};
+static const struct cpython_bytecode bytecode_311 = {.caches = 1};
+static const struct cpython_bytecode bytecode_312 = {.caches = 2};
+static const struct cpython_bytecode bytecode_313 = {.caches = 0};
+
 static const struct cpython_function function_27 = {.closure = 24, .name = 40, .qualname = 40};
 static const struct cpython_function function_36 = {.closure = 32, .name = 48, .qualname = 88};
 static const struct cpython_function function_310 = {.closure = 56, .name = 16, .qualname = 24};
@@ -160,63 +167,76 @@ static const struct cpython_generator generator_315 = {
  * TaskObj is in no header: taken from the DWARF of 3.7.16, 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1 and 3.13.0. Its size
  * tells 3.10's before and after FutureObj.fut_exception_tb. In the callback that wakes a task the task is
  * TaskWakeupMethWrapper.ww_task to 3.9, later PyCFunctionObject.m_self, after m_ml.
+ *
+ * PyThreadState (Include/cpython/pystate.h) has context_ver, id, datastack_chunk and datastack_top one after the other
+ * from 3.12 on, and in 3.11 trace_info, of 48 bytes, after id.
  */
 static const struct cpython_tasks tasks_27 = {.kind = CPYTHON_TASKS_NONE};
 static const struct cpython_tasks tasks_37 = {.kind = CPYTHON_TASKS_IN_SETS,
+					      .contexts_behind_id = 88,
 					      .forms = {{120, 96, 0}},
 					      .wakeup_task = 0,
-					      .contexts_behind_id = 88,
+					      .dict_before_id = 24,
 					      .has_loop_holder = true};
 static const struct cpython_tasks tasks_38 = {.kind = CPYTHON_TASKS_IN_SETS,
+					      .contexts_behind_id = 72,
 					      .forms = {{128, 96, 104}},
 					      .wakeup_task = 0,
-					      .contexts_behind_id = 72,
+					      .dict_before_id = 24,
 					      .has_loop_holder = true};
 static const struct cpython_tasks tasks_39 = {.kind = CPYTHON_TASKS_IN_SETS,
+					      .contexts_behind_id = 72,
 					      .forms = {{168, 136, 144}},
 					      .wakeup_task = 0,
-					      .contexts_behind_id = 72,
+					      .dict_before_id = 24,
 					      .has_loop_holder = true};
 static const struct cpython_tasks tasks_310 = {.kind = CPYTHON_TASKS_IN_SETS,
+					       .contexts_behind_id = 72,
 					       .forms = {{168, 136, 144}, {176, 144, 152}},
 					       .wakeup_task = 8,
-					       .contexts_behind_id = 72,
+					       .dict_before_id = 24,
 					       .has_loop_holder = true};
 static const struct cpython_tasks tasks_311 = {.kind = CPYTHON_TASKS_IN_SETS,
+					       .contexts_before_top = 72,
 					       .forms = {{160, 120, 128}},
 					       .wakeup_task = 8,
-					       .contexts_before_top = PYBPF_CONTEXT_VER_3_11,
+					       .dict_before_id = 24,
 					       .has_loop_holder = true};
 static const struct cpython_tasks tasks_312 = {.kind = CPYTHON_TASKS_IN_SETS,
+					       .contexts_before_top = 24,
 					       .forms = {{160, 120, 128}},
 					       .wakeup_task = 8,
-					       .contexts_before_top = PYBPF_CONTEXT_VER};
-/* _PyThreadStateImpl.asyncio_running_loop has one place in the first releases, and another one in later ones. */
+					       .dict_before_id = 24};
+/*
+ * _PyThreadStateImpl.asyncio_running_loop is at 304 in 3.13.0 and 3.13.5, and at 312 in 3.13.18; thread_id is at 152.
+ */
 static const struct cpython_tasks tasks_313 = {.kind = CPYTHON_TASKS_IN_SETS,
+					       .contexts_before_top = 24,
 					       .forms = {{128, 104, 112}},
 					       .wakeup_task = 8,
-					       .contexts_before_top = PYBPF_CONTEXT_VER,
 					       .loop_behind_id = {152, 160}};
-static const struct cpython_tasks tasks_314 = {.kind = CPYTHON_TASKS_IN_LISTS};
+static const struct cpython_tasks tasks_314 = {.kind = CPYTHON_TASKS_IN_LISTS, .contexts_before_top = 24};
 
 /* By the names of shapes. Ascending. */
 // clang-format off
-#define ROW(major, minor, api, build, code, function, frame, dict, objects, repr, names, threads, generator, tasks) \
-	{major, minor, api, &build_##build, &code_##code, &function_##function, &frame_##frame, &dict_##dict, \
-	 &objects_##objects, &repr_##repr, &names_##names, &threads_##threads, &generator_##generator, &tasks_##tasks}
+#define ROW(major, minor, api, build, code, bytecode, function, frame, dict, objects, repr, names, threads, generator, \
+	    tasks)                                                                                                     \
+	{major, minor, api, &build_##build, &code_##code, &bytecode_##bytecode, &function_##function, &frame_##frame,  \
+	 &dict_##dict, &objects_##objects, &repr_##repr, &names_##names, &threads_##threads, &generator_##generator,   \
+	 &tasks_##tasks}
 static const struct cpython_facts versions[] = {
-	/*  version came_with                  build  code  fun  frame  dict  obj  repr  names  thr  gen  tasks */
-	ROW(2, 7,   NULL,                         27,   27,  27,    27,   27,  27,   27,    27,  27,  27,    27),
-	ROW(3, 6,   NULL,                         36,   36,  36,    36,   36,  36,   36,    36,  36,  27,    27),
-	ROW(3, 7,   "_PyRuntime",                 36,   36,  36,    37,   36,  36,   37,    36,  37,  27,    37),
-	ROW(3, 8,   "Py_InitializeFromConfig",    38,   38,  36,    37,   36,  36,   37,    36,  37,  27,    38),
-	ROW(3, 9,   "PyFrame_GetCode",            38,   38,  36,    37,   36,  36,   37,    36,  37,  27,    39),
-	ROW(3, 10,  "PyModule_AddObjectRef",      38,   38, 310,   310,   36,  36,   37,    36, 310, 310,   310),
-	ROW(3, 11,  "Py_Version",                 38,  311, 310,   311,  311,  36,   37,    36, 311, 311,   311),
-	ROW(3, 12,  "PyType_FromMetaclass",       38,  312, 310,   312,  312, 312,   37,   312, 311, 312,   312),
-	ROW(3, 13,  "PyList_GetItemRef",         313,  312, 310,   312,  313, 312,   37,   313, 313, 313,   313),
-	ROW(3, 14,  NULL,                        313,  312, 310,   312,  313, 314,   37,   313, 314, 314,   314),
-	ROW(3, 15,  NULL,                        313,  312, 310,   312,  315, 314,  315,   313, 314, 315,   314),
+	/*  version came_with                  build  code  byte  fun  frame  dict  obj  repr  names  thr  gen  tasks */
+	ROW(2, 7,   NULL,                         27,   27,   27,   27,    27,   27,  27,   27,    27,  27,  27,    27),
+	ROW(3, 6,   NULL,                         36,   36,   36,   36,    36,   36,  36,   36,    36,  36,  27,    27),
+	ROW(3, 7,   "_PyRuntime",                 36,   36,   36,   36,    37,   36,  36,   37,    36,  37,  27,    37),
+	ROW(3, 8,   "Py_InitializeFromConfig",    38,   38,   36,   36,    37,   36,  36,   37,    36,  37,  27,    38),
+	ROW(3, 9,   "PyFrame_GetCode",            38,   38,   36,   36,    37,   36,  36,   37,    36,  37,  27,    39),
+	ROW(3, 10,  "PyModule_AddObjectRef",      38,   38,   36,  310,   310,   36,  36,   37,    36, 310, 310,   310),
+	ROW(3, 11,  "Py_Version",                 38,  311,  311,  310,   311,  311,  36,   37,    36, 311, 311,   311),
+	ROW(3, 12,  "PyType_FromMetaclass",       38,  312,  312,  310,   312,  312, 312,   37,   312, 311, 312,   312),
+	ROW(3, 13,  "PyList_GetItemRef",         313,  312,  313,  310,   312,  313, 312,   37,   313, 313, 313,   313),
+	ROW(3, 14,  NULL,                        313,  312,  313,  310,   312,  313, 314,   37,   313, 314, 314,   314),
+	ROW(3, 15,  NULL,                        313,  312,  313,  310,   312,  315, 314,  315,   313, 314, 315,   314),
 };
 // clang-format on
 
@@ -237,6 +257,36 @@ const struct cpython_facts *cpython_facts_of(int major, int minor)
 const struct cpython_facts *cpython_facts(const struct pybpf_layout *layout)
 {
 	return cpython_facts_of(layout->major, layout->minor);
+}
+
+/* Sets where the thread state has what leads to asyncio's tasks. */
+static void fill_in_thread(struct pybpf_layout *layout, const struct cpython_tasks *tasks)
+{
+	uint16_t id = layout->tstate_thread_id, top = layout->tstate_datastack_top;
+
+	layout->tstate_contexts = tasks->contexts_behind_id          ? id + tasks->contexts_behind_id
+				  : top > tasks->contexts_before_top ? top - tasks->contexts_before_top
+								     : 0;
+	layout->tstate_dict = tasks->dict_before_id ? id - tasks->dict_before_id : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(layout->tstate_loop); i++)
+		layout->tstate_loop[i] = tasks->loop_behind_id[i] ? id + tasks->loop_behind_id[i] : 0;
+	layout->has_loop_holder = tasks->has_loop_holder;
+	layout->wakeup_task = tasks->wakeup_task;
+}
+
+void cpython_fill_in(struct pybpf_layout *layout)
+{
+	const struct cpython_facts *facts = cpython_facts(layout);
+
+	layout->extended_arg = facts->bytecode->extended_arg;
+	layout->extended_arg_size = facts->bytecode->extended_arg_size;
+	layout->caches = facts->bytecode->caches;
+	layout->has_frame_objects = facts->frame->kind == CPYTHON_LOCALS_OF_OBJECT;
+	layout->has_log2_sizes = facts->dict->has_log2_sizes;
+	layout->function_closure = facts->function->closure;
+	layout->function_qualname = facts->function->qualname;
+	layout->tuple_items = facts->objects->tuple_items;
+	fill_in_thread(layout, facts->tasks);
 }
 
 bool cpython_is_newer(const struct pybpf_layout *layout)

@@ -34,6 +34,12 @@ struct cpython_code {
 	uint8_t varnames;
 };
 
+/* What the kernel side has to know of the bytecode, see struct pybpf_layout. */
+struct cpython_bytecode {
+	uint8_t extended_arg, extended_arg_size;
+	uint8_t caches;
+};
+
 /* PyFunctionObject (Include/funcobject.h, Include/cpython/funcobject.h). */
 struct cpython_function {
 	uint8_t closure, name;
@@ -149,16 +155,17 @@ struct cpython_task {
 };
 #define CPYTHON_TASK_FORMS 2
 
-/* The fields are of CPYTHON_TASKS_IN_SETS. */
 struct cpython_tasks {
 	enum cpython_tasks_kind kind;
-	struct cpython_task forms[CPYTHON_TASK_FORMS];
-	uint8_t wakeup_task; /* the task in a callback that wakes it */
 	/* PyThreadState.context_ver: bytes behind thread_id; if 0, bytes before datastack_top. */
 	uint8_t contexts_behind_id, contexts_before_top;
-	/* The running loop: bytes behind thread_id, one of both; if 0, in the thread's dict, perhaps in a holder. */
-	uint8_t loop_behind_id[2];
+	/* The other fields are of CPYTHON_TASKS_IN_SETS. */
+	struct cpython_task forms[CPYTHON_TASK_FORMS];
+	uint8_t wakeup_task; /* the task in a callback that wakes it */
+	/* The running loop: in PyThreadState.dict, so many bytes before thread_id, and there perhaps in a holder; */
+	uint8_t dict_before_id;
 	bool has_loop_holder;
+	uint8_t loop_behind_id[2]; /* if that is 0, in a field that many bytes behind thread_id, one of both */
 };
 
 struct cpython_facts {
@@ -166,6 +173,7 @@ struct cpython_facts {
 	const char *came_with; /* a name that the API has from this version on; NULL: none is looked for */
 	const struct cpython_build *build;
 	const struct cpython_code *code;
+	const struct cpython_bytecode *bytecode;
 	const struct cpython_function *function;
 	const struct cpython_frame *frame;
 	const struct cpython_dict *dict;
@@ -181,6 +189,8 @@ struct cpython_facts {
 const struct cpython_facts *cpython_facts_of(int major, int minor);
 /* Returns the facts of the version that the layout is of. */
 const struct cpython_facts *cpython_facts(const struct pybpf_layout *layout);
+/* Sets what the version alone tells in a layout that has the offsets of its build. */
+void cpython_fill_in(struct pybpf_layout *layout);
 /* Returns whether the layout is of a version that is newer than all those known. */
 bool cpython_is_newer(const struct pybpf_layout *layout);
 /* Returns the facts of the newest version whose `came_with` is there, or NULL. */

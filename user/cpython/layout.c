@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "cpython/debug_offsets.h"
+#include "cpython/facts.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -27,6 +28,7 @@ int layout_from_table(int major, int minor, bool debug_build, struct layout_buil
 		if (!layout_windows_fit(&build->layout))
 			return -ENOENT;
 		*out = *build;
+		cpython_fill_in(&out->layout);
 		return 0;
 	}
 	return -ENOENT;

@@ -89,6 +89,11 @@ static void test_saved_tables(void **state)
 		assert_int_not_equal(build.layout.interp_collecting, 0);
 		assert_int_equal(build.layout.interp_gc_frame != 0, saved->minor >= 15);
 		assert_int_not_equal(build.layout.tstate_raised, 0);
+		assert_in_range(build.layout.tstate_contexts, build.layout.tstate_thread_id + 8,
+				build.layout.tstate_datastack_top - 8);
+		assert_int_equal(build.layout.tstate_loop[0] != 0, saved->minor == 13);
+		assert_int_equal(build.layout.tstate_dict, 0);
+		assert_int_equal(build.layout.caches, 0);
 		assert_int_equal(build.layout.code_tag_mask, saved->tag_mask);
 		assert_int_equal(build.layout.interp_code_guard, saved->code_guard);
 		assert_int_equal(build.layout.code_guard_size, saved->code_guard_size);
@@ -505,6 +510,7 @@ static void test_newer_minor_says_what_it_lacks(void **state)
 		filled.tstate_raised = known.layout.tstate_raised;
 		assert_says(&newer.layout, "stacks of the moment in which a generator stops");
 		filled.tstate_datastack_top = known.layout.tstate_datastack_top;
+		filled.tstate_contexts = known.layout.tstate_contexts;
 		assert_says(&newer.layout, "lines of code that the JIT or Nuitka has compiled may be wrong");
 		filled.tstate_executor = known.layout.tstate_executor;
 		filled.frame_mark = known.layout.frame_mark;

@@ -9,6 +9,7 @@
 
 #include "cpython/facts.h"
 #include "cpython/layout.h"
+#include "known_pythons.h"
 
 #define OLDEST 6
 #define NEWEST 15
@@ -69,6 +70,30 @@ static void test_rows_agree_with_layouts(void **state)
 	}
 }
 
+/* What the version alone tells is in a layout, too, beside offsets that come from CPython's headers. */
+static void test_layouts_have_facts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * KNOWN_TABLES; i++) {
+		const int *version = known_tables[i / 2];
+		bool has_tasks = version[0] == 3 && version[1] >= 7;
+		struct layout_build build;
+		const struct pybpf_layout *l = &build.layout;
+
+		assert_int_equal(layout_from_table(version[0], version[1], i % 2, &build), 0);
+		assert_int_equal(l->has_frame_objects, l->position_kind == PYBPF_POS_LASTI);
+		assert_int_equal(l->extended_arg != 0, l->code_bytecode != 0);
+		assert_int_equal(l->caches != 0, l->code_adaptive != PYBPF_NO_OFFSET);
+		assert_in_range(l->caches, 0, PYBPF_CACHES_VERSIONS);
+		assert_int_equal(l->tstate_contexts != 0, has_tasks);
+		assert_int_equal(l->tstate_dict != 0, has_tasks);
+		/* It is a field before the thread's number. */
+		assert_true(l->tstate_dict < l->tstate_thread_id && l->tstate_dict % sizeof(void *) == 0);
+		if (l->tstate_datastack_top)
+			assert_in_range(l->tstate_contexts + sizeof(uint64_t), 1, l->tstate_datastack_top);
+	}
+}
+
 static bool is_named(const char *name, const void *wanted)
 {
 	return !strcmp(name, wanted) || !strcmp(name, "_PyRuntime");
@@ -89,6 +114,7 @@ int main(void)
 		cmocka_unit_test(test_a_newer_version_is_as_the_newest),
 		cmocka_unit_test(test_one_without_a_row_is_as_the_one_before),
 		cmocka_unit_test(test_rows_agree_with_layouts),
+		cmocka_unit_test(test_layouts_have_facts),
 		cmocka_unit_test(test_api),
 	};
 

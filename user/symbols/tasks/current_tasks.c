@@ -84,9 +84,6 @@ size_t pysym_find_all_tasks(const struct walk_memory *memory, const struct pybpf
 	return count;
 }
 
-/* From PyThreadState.thread_id back to dict, as in bpf/current_task.bpf.h. */
-#define DICT_BEFORE_ID 24
-
 /* Returns whether the object is an event loop, as far as it can be told: it has attributes of one. */
 static bool is_loop(const struct py_reader *r, uint64_t object)
 {
@@ -100,22 +97,21 @@ uint64_t pysym_running_loop(const struct walk_memory *memory, const struct pybpf
 			    uint64_t tstate)
 {
 	const struct py_reader r = {memory, layout};
-	const struct cpython_tasks *facts = cpython_facts(layout)->tasks;
-	uint64_t thread_id = tstate + layout->tstate_thread_id, names, loop = 0, later = 0;
+	uint64_t names, loop = 0, later = 0;
 	struct py_dict dict;
 
-	if (facts->loop_behind_id[0]) {
-		py_read_u64(&r, thread_id + facts->loop_behind_id[0], &loop);
-		py_read_u64(&r, thread_id + facts->loop_behind_id[1], &later);
+	if (!layout->tstate_dict) {
+		py_read_u64(&r, tstate + layout->tstate_loop[0], &loop);
+		py_read_u64(&r, tstate + layout->tstate_loop[1], &later);
 		if (pysym_current_task(memory, layout, tasks, loop) || is_loop(&r, loop))
 			return loop;
 		return pysym_current_task(memory, layout, tasks, later) || is_loop(&r, later) ? later : 0;
 	}
-	if (!py_read_u64(&r, thread_id - DICT_BEFORE_ID, &names) || !py_open_dict(&r, names, &dict) ||
+	if (!py_read_u64(&r, tstate + layout->tstate_dict, &names) || !py_open_dict(&r, names, &dict) ||
 	    !py_find_text(&r, &dict, "__asyncio_running_event_loop__", &loop))
 		return 0;
 	/* PyRunningLoopHolder.rl_loop */
-	if (facts->has_loop_holder && !py_read_u64(&r, loop + py_header_size(&r), &loop))
+	if (layout->has_loop_holder && !py_read_u64(&r, loop + py_header_size(&r), &loop))
 		return 0;
 	return loop;
 }

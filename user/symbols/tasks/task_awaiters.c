@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cpython/facts.h"
 #include "symbols/tasks/task_reader.h"
 
 /* Most places of a set that are looked at. */
@@ -65,7 +64,7 @@ static bool is_of_gather(struct task_reader *r, uint64_t callback)
 {
 	static const char name[] = "gather.<locals>._done_callback";
 	const struct pybpf_layout *l = &r->place->layout;
-	uint32_t at = task_head_size(r) + cpython_facts(l)->function->qualname;
+	uint32_t at = task_head_size(r) + l->function_qualname;
 	uint64_t string = task_pointer_at(r, callback + at) + l->str_ascii_data;
 	char text[sizeof(name)];
 
@@ -78,14 +77,15 @@ static bool is_of_gather(struct task_reader *r, uint64_t callback)
 static uint64_t gathering_future(struct task_reader *r, uint64_t callback)
 {
 	uint32_t head = task_head_size(r);
-	uint64_t cells = task_pointer_at(r, callback + head + cpython_facts(&r->place->layout)->function->closure),
+	uint64_t cells = task_pointer_at(r, callback + head + r->place->layout.function_closure),
 		 count = cells ? task_pointer_at(r, cells + head) : 0;
 
 	if (!count || count > CLOSURE_CELLS || !is_of_gather(r, callback))
 		return 0;
 	/* PyTupleObject: ob_size, ob_item[]; PyCellObject: ob_ref. */
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t object = task_pointer_at(r, task_pointer_at(r, cells + head + 8 + 8 * i) + head);
+		uint64_t object = task_pointer_at(
+			r, task_pointer_at(r, cells + head + r->place->layout.tuple_items + 8 * i) + head);
 		const struct task_type *type = object ? task_type_of(r, object) : NULL;
 
 		if (type && type->kind == TASK_KIND_FUTURE && !strcmp(type->name, "_GatheringFuture"))
@@ -96,7 +96,7 @@ static uint64_t gathering_future(struct task_reader *r, uint64_t callback)
 
 static void add_callback(struct task_reader *r, uint64_t callback, uint64_t object, struct awaiters *awaiters)
 {
-	uint32_t at = task_head_size(r) + cpython_facts(&r->place->layout)->tasks->wakeup_task;
+	uint32_t at = task_head_size(r) + r->place->layout.wakeup_task;
 	uint64_t task = task_pointer_at(r, callback + at), waiter = 0;
 	const struct task_type *type = task ? task_type_of(r, task) : NULL;
 
@@ -128,7 +128,8 @@ static int add_old_awaiters_of(struct task_reader *r, uint64_t object, struct aw
 			break;
 		}
 		if (tuple)
-			add_callback(r, task_pointer_at(r, tuple + head + 8), object, awaiters);
+			add_callback(r, task_pointer_at(r, tuple + head + r->place->layout.tuple_items), object,
+				     awaiters);
 	}
 	return 0;
 }

@@ -17,16 +17,15 @@ struct task_moment task_look_at_thread(struct task_reader *r, uint64_t tstate)
 {
 	const struct pybpf_layout *l = &r->place->layout;
 	uint32_t running = r->place->runtime.asyncio.running_task, end = running + (uint32_t)sizeof(uint64_t);
-	uint32_t contexts = l->tstate_datastack_top - PYBPF_CONTEXT_VER;
+	uint32_t contexts = l->tstate_contexts;
 	struct task_moment moment = {0};
 	uint8_t fields[MOMENT_BYTES];
 
 	if (task_is_old(r))
 		return task_look_at_old_thread(r, tstate);
 	/* One read, so that it is one moment. */
-	if (!tstate || l->tstate_datastack_top < PYBPF_CONTEXT_VER || contexts + sizeof(uint64_t) > end ||
-	    l->tstate_status + sizeof(uint32_t) > end || end > sizeof(fields) ||
-	    r->memory->read(r->memory->source, tstate, fields, end))
+	if (!tstate || !contexts || contexts + sizeof(uint64_t) > end || l->tstate_status + sizeof(uint32_t) > end ||
+	    end > sizeof(fields) || r->memory->read(r->memory->source, tstate, fields, end))
 		return moment;
 	memcpy(&moment.contexts, fields + contexts, sizeof(moment.contexts));
 	memcpy(&moment.running, fields + running, sizeof(moment.running));

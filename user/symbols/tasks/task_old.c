@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpython/facts.h"
 #include "symbols/tasks/current_tasks.h"
 #include "symbols/objects/py_dict.h"
 #include "symbols/tasks/task_reader.h"
@@ -20,15 +19,6 @@ static uint64_t read_u64(const struct task_reader *r, uint64_t addr)
 	uint64_t value;
 
 	return r->memory->read(r->memory->source, addr, &value, sizeof(value)) ? 0 : value;
-}
-
-static uint64_t contexts_at(const struct pybpf_layout *l, uint64_t tstate)
-{
-	const struct cpython_tasks *facts = cpython_facts(l)->tasks;
-
-	if (facts->contexts_behind_id)
-		return tstate + l->tstate_thread_id + facts->contexts_behind_id;
-	return tstate + l->tstate_datastack_top - facts->contexts_before_top;
 }
 
 /* Whether the thread is attached: to 3.11 it then holds the GIL. */
@@ -46,6 +36,7 @@ static uint32_t status_of(const struct task_reader *r, uint64_t tstate)
 
 struct task_moment task_look_at_old_thread(struct task_reader *r, uint64_t tstate)
 {
+	uint64_t contexts_at = tstate + r->place->layout.tstate_contexts;
 	struct task_moment moment = {.known = false};
 
 	for (size_t i = 0; tstate && i < r->nr_loops; i++) {
@@ -53,12 +44,12 @@ struct task_moment task_look_at_old_thread(struct task_reader *r, uint64_t tstat
 
 		if (loop->tstate != tstate)
 			continue;
-		moment.contexts = read_u64(r, contexts_at(&r->place->layout, tstate));
+		moment.contexts = read_u64(r, contexts_at);
 		moment.running = pysym_current_task(r->memory, &r->place->layout,
 						    r->place->runtime.asyncio.current_tasks, loop->loop);
 		moment.status = status_of(r, tstate);
 		/* Else a step began or ended between the reads. */
-		moment.known = moment.contexts == read_u64(r, contexts_at(&r->place->layout, tstate));
+		moment.known = moment.contexts == read_u64(r, contexts_at);
 		break;
 	}
 	return moment;
