@@ -8,14 +8,6 @@
 
 #include "maps.bpf.h"
 
-/* From the end of a FutureObj's PyObject_HEAD (Modules/_asynciomodule.c, the same in 3.7 to 3.13). */
-#define FUTURE_CALLBACK0 8
-#define FUTURE_CALLBACKS 24
-/* TaskObj.task_fut_waiter comes right before task_coro (3.7 to 3.13). */
-#define WAITER_BEFORE_CORO 8
-/* The function that gather() makes has 7 variables of the outer one at most. */
-#define CLOSURE_CELLS 8
-
 enum task_type {
 	TASK_TYPE_OTHER, /* a task that is written in Python, for one */
 	TASK_TYPE_FUTURE,
@@ -49,7 +41,7 @@ static __always_inline __u64 woken_task(const struct walk *w, const struct pybpf
 {
 	__u64 task = read_u64(callback + head_size(l) + l->wakeup_task);
 
-	if (!task || read_u64(task + w->asyncio.task_coro - WAITER_BEFORE_CORO) != object)
+	if (!task || read_u64(task + w->asyncio.task_coro - PYBPF_WAITER_BEFORE_CORO) != object)
 		return 0;
 	return type_of(l, task) == TASK_TYPE_TASK ? task : 0;
 }
@@ -71,12 +63,13 @@ static __always_inline int is_of_gather(const struct pybpf_layout *l, __u64 call
 static __always_inline __u64 gathering_future(const struct pybpf_layout *l, __u64 callback)
 {
 	__u32 head = head_size(l);
-	__u64 cells = read_u64(callback + head + l->function_closure), count = read_u64(cells + head), future = 0;
+	__u64 cells = read_u64(callback + head + l->function_closure), count = read_u64(cells + head + PYBPF_VAR_SIZE),
+	      future = 0;
 
-	if (count > CLOSURE_CELLS || !is_of_gather(l, callback))
+	if (count > PYBPF_GATHER_CELLS || !is_of_gather(l, callback))
 		return 0;
-	/* PyTupleObject: ob_size, ob_item[]; PyCellObject: ob_ref. */
-	for (__u32 i = 0; i < CLOSURE_CELLS; i++) {
+	/* The first field of a PyCellObject is ob_ref. */
+	for (__u32 i = 0; i < PYBPF_GATHER_CELLS; i++) {
 		__u64 name[3] = {}, object;
 
 		if (i >= count)
@@ -107,9 +100,9 @@ __noinline int find_awaiter(__u32 context)
 	if (!s || !l)
 		return 1;
 	object = s->next_task;
-	callback = read_u64(object + head_size(l) + FUTURE_CALLBACK0);
+	callback = read_u64(object + head_size(l) + PYBPF_FUTURE_CALLBACK0);
 	s->next_task = 0;
-	if (!callback || read_u64(object + head_size(l) + FUTURE_CALLBACKS))
+	if (!callback || read_u64(object + head_size(l) + PYBPF_FUTURE_CALLBACKS))
 		return 1;
 	s->next_task = woken_task(&s->walk, l, callback, object);
 	if (!s->next_task)

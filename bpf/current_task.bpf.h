@@ -64,16 +64,14 @@ static __always_inline void open_table(const struct pybpf_layout *l, __u64 keys,
 	if (!keys || compat_read_user(head, sizeof(head), keys))
 		return;
 	if (l->has_log2_sizes) {
-		/* refcnt; log2 of the size, log2 of the indices' bytes, kind: 0 is any keys, version; usable, nentries
-		 */
 		out->count = head[3];
-		out->indices = keys + 32;
-		out->size = head[1] >> 16 & 0xff ? 16 : 24;
+		out->indices = keys + PYBPF_KEYS_INDICES;
+		out->size = (head[1] >> 16 & 0xff) == PYBPF_KEYS_GENERAL ? PYBPF_ENTRY_HASHED : PYBPF_ENTRY;
 		size = 1ULL << (head[1] & 63);
-	} else { /* refcnt, size, lookup, usable, nentries */
+	} else {
 		out->count = head[4];
-		out->indices = keys + 40;
-		out->size = 24;
+		out->indices = keys + PYBPF_KEYS_INDICES_310;
+		out->size = PYBPF_ENTRY_HASHED;
 		size = head[1];
 	}
 	if (!size || size > 1ULL << DICT_LOG_SIZE)
@@ -103,17 +101,17 @@ static __always_inline long read_entry(const struct dict_table *table, __u32 ind
 /* Opens the table of a dict. Returns the address of its keys, or 0. */
 static __always_inline __u64 open_dict(const struct pybpf_layout *l, __u64 dict, struct dict_table *out)
 {
-	/* PyDictObject: ma_used, a version, ma_keys, ma_values, which only dicts of objects' attributes have. */
-	__u64 keys = read_u64(dict + head_size(l) + 16);
+	__u64 keys = read_u64(dict + head_size(l) + PYBPF_DICT_KEYS);
 
 	open_table(l, keys, out);
-	return !out->entries || read_u64(dict + head_size(l) + 24) ? 0 : keys;
+	/* Only dicts of objects' attributes have ma_values. */
+	return !out->entries || read_u64(dict + head_size(l) + PYBPF_DICT_VALUES) ? 0 : keys;
 }
 
 /* If the dict has another table by now, what was read may have been anything. */
 static __always_inline __u64 value_if_same(const struct pybpf_layout *l, __u64 dict, __u64 keys, __u64 value)
 {
-	return read_u64(dict + head_size(l) + 16) == keys ? value : 0;
+	return read_u64(dict + head_size(l) + PYBPF_DICT_KEYS) == keys ? value : 0;
 }
 
 /*

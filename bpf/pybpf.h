@@ -7,6 +7,7 @@
 #include "pybpf_counters.h"
 #include "pybpf_layout.h"
 #include "pybpf_memory.h"
+#include "pybpf_objects.h"
 #include "pybpf_process.h"
 #include "pybpf_stack.h"
 #include "pybpf_task.h"

@@ -216,22 +216,4 @@ _Static_assert(sizeof(struct pybpf_asyncio) == 24, "pybpf_asyncio has no hidden 
 /* In place of the length of an inline cache: the bytecode alone does not tell it. */
 #define PYBPF_CACHES_UNKNOWN 255
 
-/* From the end of a type's PyObject_HEAD (struct _typeobject, Include/cpython/object.h, the same in 3.7 to 3.15). */
-#define PYBPF_TYPE_NAME  8
-#define PYBPF_TYPE_FLAGS 152
-#define PYBPF_TYPE_BASE  240
-/* Include/object.h */
-#define PYBPF_TPFLAGS_HEAPTYPE         (1ULL << 9)
-#define PYBPF_TPFLAGS_LONG_SUBCLASS    (1ULL << 24)
-#define PYBPF_TPFLAGS_UNICODE_SUBCLASS (1ULL << 28)
-
-/*
- * From the end of an int's PyObject_HEAD (struct _PyLongValue, Include/cpython/longintrepr.h of 3.12+): a tag, whose
- * two lowest bits are 0 for a positive number and that has the number of digits from bit 3 on, and digits of 30 bits.
- */
-#define PYBPF_LONG_TAG    0
-#define PYBPF_LONG_DIGITS 8
-#define PYBPF_LONG_SIGN   3
-#define PYBPF_DIGIT_BITS  30
-
 #endif

@@ -10,18 +10,16 @@
 #include "announce.bpf.h"
 #include "awaiter.bpf.h"
 
-/* From the end of a coroutine's PyObject_HEAD (PyCoroObject, Include/genobject.h of 3.7). */
-#define CORO_QUALNAME 40
-
 /* Longest name that is taken as one, in bytes. */
 #define TASK_NAME_MAX (1 << 20)
 
 /* Takes a name that asyncio gave and that nobody asked for: it is still a number. */
 static __always_inline void take_number(struct pybpf_task_name *out, __u64 digits, __u64 tag)
 {
-	__u64 low = (__u32)digits, high = tag >> 3 > 1 ? digits >> 32 : 0, number = low | high << PYBPF_DIGIT_BITS;
+	__u64 low = (__u32)digits, high = tag >> PYBPF_LONG_COUNT_SHIFT > 1 ? digits >> 32 : 0,
+	      number = low | high << PYBPF_DIGIT_BITS;
 
-	if (tag & PYBPF_LONG_SIGN || tag >> 3 > 2)
+	if (tag & PYBPF_LONG_SIGN || tag >> PYBPF_LONG_COUNT_SHIFT > 2)
 		return;
 	out->form = PYBPF_TASK_NUMBER;
 	out->size = sizeof(number);
@@ -78,7 +76,7 @@ static __always_inline __u64 name_of(const struct walk *w, const struct pybpf_la
 {
 	if (w->asyncio.task_name)
 		return read_u64(task + w->asyncio.task_name);
-	return read_u64(read_u64(task + w->asyncio.task_coro) + head_size(l) + CORO_QUALNAME);
+	return read_u64(read_u64(task + w->asyncio.task_coro) + head_size(l) + PYBPF_CORO_QUALNAME);
 }
 
 static __always_inline __u64 mix_name(__u64 hash, const struct pybpf_task_name *name)

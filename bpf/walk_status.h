@@ -13,10 +13,6 @@
 #define WALK_HANDLED 32
 #endif
 
-/* PyTypeObject.tp_flags from the end of the object's header on, and Py_TPFLAGS_BASE_EXC_SUBCLASS (2.7 to 3.15). */
-#define WALK_TYPE_FLAGS    152
-#define WALK_EXCEPTION_BIT (1ull << 30)
-
 /* What is known of a thread's state. */
 enum walk_answer {
 	WALK_NO,
@@ -30,8 +26,8 @@ static __always_inline bool walk_is_exception(struct walk *w, const struct pybpf
 	__u64 type = 0, flags = 0;
 
 	return object && !walk_read(w, &type, sizeof(type), object + l->code_type) &&
-	       !walk_read(w, &flags, sizeof(flags), type + l->code_type + 8 + WALK_TYPE_FLAGS) &&
-	       (flags & WALK_EXCEPTION_BIT);
+	       !walk_read(w, &flags, sizeof(flags), type + l->code_type + 8 + PYBPF_TYPE_FLAGS) &&
+	       (flags & PYBPF_TPFLAGS_BASE_EXC_SUBCLASS);
 }
 
 /* The thread's innermost thread state, after the walk. */

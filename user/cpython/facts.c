@@ -25,14 +25,16 @@ static const struct cpython_code code_311 = {.argcount = 40,
 					     .flags = 32,
 					     .nlocalsplus = 60,
 					     .consts = 8,
-					     .names = 16};
+					     .names = 16,
+					     .exception_table = 24};
 static const struct cpython_code code_312 = {.argcount = 36,
 					     .kwonlyargcount = 44,
 					     .stacksize = 48,
 					     .flags = 32,
 					     .nlocalsplus = 56,
 					     .consts = 8,
-					     .names = 16};
+					     .names = 16,
+					     .exception_table = 24};
 
 /* EXTENDED_ARG (Include/opcode.h) has two bytes of argument in 2.7. */
 static const struct cpython_bytecode bytecode_27 = {.extended_arg = 145, .extended_arg_size = 3};

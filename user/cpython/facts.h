@@ -27,6 +27,7 @@ struct cpython_code {
 	uint8_t kwonlyargcount; /* 0: no such field */
 	uint8_t nlocalsplus;    /* 0: no such field */
 	uint8_t consts, names;
+	uint8_t exception_table; /* 0: a frame has blocks instead */
 	/*
 	 * co_varnames, which co_freevars and co_cellvars follow; 0: one tuple has the names of all variables, and
 	 * bytes have their kinds: co_localsplusnames and co_localspluskinds, right before co_filename.

@@ -49,7 +49,7 @@ static bool is_code(const struct validation *v, uint64_t object)
 		return false;
 	if (v->python->code_type_addr)
 		return type == v->python->code_type_addr;
-	return !validate_read(v, type + layout->code_type + 2 * sizeof(uint64_t), &name, sizeof(name)) &&
+	return !validate_read(v, type + layout->code_type + 8 + PYBPF_TYPE_NAME, &name, sizeof(name)) &&
 	       !validate_read(v, name, text, sizeof(text)) && !memcmp(text, "code", sizeof(text));
 }
 

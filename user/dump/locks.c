@@ -24,20 +24,6 @@
 #define STACK_MAX 256
 #define TABLE_MAX 16384
 
-/*
- * PyFrameObject of 2.7 to 3.10 (Include/frameobject.h): f_valuestack is the fifth pointer from f_code on. Before
- * f_localsplus stand f_iblock, a char in 3.x, and f_blockstack: so many PyTryBlock of three ints, whose third is the
- * level.
- */
-#define VALUESTACK_FROM_CODE 32
-#define COUNT_FROM_LOCALS    248
-#define BLOCKS               20
-#define BLOCK_SIZE           12
-#define BLOCK_LEVEL          8
-
-/* PyCodeObject from 3.11 on (Include/cpython/code.h), behind its header. */
-#define CODE_EXCEPTION_TABLE 24
-
 /* pthread_mutex_t of glibc: __lock, __count, __owner, __nusers, __kind. Threads wait where __lock is 2. */
 struct mutex {
 	uint32_t lock, count, owner, users, kind;
@@ -81,17 +67,18 @@ static bool has_blocks(const struct reader *r)
 
 static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
 {
-	uint64_t count_at = frame + py_frame_locals(r->layout) - COUNT_FROM_LOCALS;
+	uint64_t count_at = frame + py_frame_locals(r->layout) - PYBPF_BLOCK_COUNT_BEFORE_LOCALS;
 	uint64_t blocks = count_at + cpython_facts(r->layout)->frame->block_stack;
 	int32_t count, level;
 
 	out->sure = 0;
-	if (!get(r, frame + r->layout->frame_code + VALUESTACK_FROM_CODE, &out->at, sizeof(out->at)) ||
-	    !get(r, count_at, &count, sizeof(count)) || count < 0 || count > BLOCKS)
+	if (!get(r, frame + r->layout->code_type + 8u + PYBPF_FRAME_VALUESTACK, &out->at, sizeof(out->at)) ||
+	    !get(r, count_at, &count, sizeof(count)) || count < 0 || count > PYBPF_BLOCKS)
 		return false;
 	if (!count)
 		return true;
-	if (!get(r, blocks + (uint64_t)(count - 1) * BLOCK_SIZE + BLOCK_LEVEL, &level, sizeof(level)) || level < 0)
+	if (!get(r, blocks + (uint64_t)(count - 1) * PYBPF_BLOCK_SIZE + PYBPF_BLOCK_LEVEL, &level, sizeof(level)) ||
+	    level < 0)
 		return false;
 	out->sure = (uint32_t)level;
 	return true;
@@ -103,7 +90,7 @@ static bool find_new_items(struct reader *r, const struct pybpf_frame *frame, ui
 	uint64_t fields = frame->code + l->code_type + 8u, table, size;
 	uint32_t variables;
 
-	if (!get(r, fields + CODE_EXCEPTION_TABLE, &table, sizeof(table)) ||
+	if (!get(r, fields + cpython_facts(l)->code->exception_table, &table, sizeof(table)) ||
 	    !get(r, fields + cpython_facts(l)->code->nlocalsplus, &variables, sizeof(variables)) ||
 	    !get(r, table + l->bytes_size, &size, sizeof(size)) || size > TABLE_MAX ||
 	    !get(r, table + l->bytes_data, r->table, size))

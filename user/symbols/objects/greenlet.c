@@ -15,8 +15,6 @@
 
 /* greenlet.h, from the end of the object's header on: weakreflist, dict, pimpl. */
 #define OBJECT_IMPL 16
-/* PyFrameObject from 3.11 on, likewise: f_back, f_frame. */
-#define FRAME_FRAME 8
 #define STACK_WORDS 5 /* StackState: stack_start, stack_stop, stack_copy, stack_saved, stack_prev */
 #define ARGS_WORDS  2 /* SwitchingArgs */
 
@@ -261,7 +259,7 @@ static bool take_frames(const struct walk_memory *m, const struct pybpf_layout *
 	if (has_frame_objects(l))
 		return true;
 	g->exc_info = g->words[at - 1 - STACK_WORDS - ARGS_WORDS - cpython_facts(l)->threads->greenlet_words];
-	if (!get(m, g->frame + l->code_type + 8u + FRAME_FRAME, &g->frame, sizeof(g->frame)) ||
+	if (!get(m, g->frame + l->code_type + 8u + PYBPF_FRAME_FRAME, &g->frame, sizeof(g->frame)) ||
 	    !take_data_stack(m, at, g->frame, g))
 		return false;
 	return !g->cframe || (!read_overlay((void *)&stack, g->cframe + l->cframe_frame, &current, sizeof(current)) &&

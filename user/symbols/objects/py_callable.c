@@ -44,13 +44,13 @@ static void write_self(struct py_values *v, const struct py_object *self)
 	py_out_mark(&v->out, begin, self->at);
 }
 
-/* m_ml, m_self: a module, or what it is a method of. */
+/* Its m_self is a module, or what it is a method of. */
 static bool write_builtin(struct py_values *v, const struct py_object *o)
 {
 	struct py_object self;
 	uint64_t at;
-	bool of_object = py_get(v, o->fields + 8, &at, sizeof(at)) && at && py_look_at(v, at, &self) &&
-			 strcmp(self.type.name, "module") != 0;
+	bool of_object = py_get(v, o->fields + PYBPF_CFUNCTION_SELF, &at, sizeof(at)) && at &&
+			 py_look_at(v, at, &self) && strcmp(self.type.name, "module") != 0;
 
 	py_out_text(&v->out, of_object ? "<built-in method " : "<built-in function ");
 	write_name(v, o);
@@ -105,11 +105,12 @@ bool py_write_class(struct py_values *v, const struct py_object *o)
 
 	if (!py_type_at(v, o->at, &type))
 		return false;
-	if ((type.flags & PY_FLAG_HEAP) && !strchr(type.name, '.') && py_open_dict(&v->r, type.dict, &dict) &&
+	if ((type.flags & PYBPF_TPFLAGS_HEAPTYPE) && !strchr(type.name, '.') && py_open_dict(&v->r, type.dict, &dict) &&
 	    py_find_text(&v->r, &dict, "__module__", &at))
 		module = py_values_name(v, at);
-	py_out_text(&v->out,
-		    py_facts(v)->repr->has_old_literals && !(type.flags & PY_FLAG_HEAP) ? "<type '" : "<class '");
+	py_out_text(&v->out, py_facts(v)->repr->has_old_literals && !(type.flags & PYBPF_TPFLAGS_HEAPTYPE)
+				     ? "<type '"
+				     : "<class '");
 	if (module && strcmp(module, "builtins") != 0) {
 		py_out_text(&v->out, module);
 		py_out_text(&v->out, ".");

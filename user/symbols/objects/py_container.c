@@ -108,7 +108,7 @@ bool py_write_namedtuple(struct py_values *v, const struct py_object *o)
 				return write_tuple(v, o);
 		}
 	}
-	if (!py_look_at(v, object, &fields) || !(fields.type.flags & PY_FLAG_TUPLE) ||
+	if (!py_look_at(v, object, &fields) || !(fields.type.flags & PYBPF_TPFLAGS_TUPLE_SUBCLASS) ||
 	    !py_get(v, o->fields, &counts[0], 8) || !py_get(v, fields.fields, &counts[1], 8) ||
 	    counts[0] != counts[1] || counts[0] >> 48)
 		return write_tuple(v, o);

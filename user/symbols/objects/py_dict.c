@@ -22,22 +22,6 @@
 /* Entries that are read at once. */
 #define BATCH 64
 
-/* PyTypeObject, from the end of the object's header on (2.7 to 3.15); tp_itemsize follows tp_basicsize. */
-#define TYPE_BASICSIZE  16
-#define TYPE_FLAGS      152
-#define TYPE_DICTOFFSET 272
-
-/* Bits of tp_flags (Include/object.h): Py_TPFLAGS_INLINE_VALUES, Py_TPFLAGS_MANAGED_DICT. */
-#define FLAG_INLINE_VALUES (1u << 2)
-#define FLAG_MANAGED_DICT  (1u << 4)
-
-/* PyDictKeysObject.dk_kind (3.11+, pycore_dict.h): entries with the key's hash. */
-#define KEYS_GENERAL 0
-
-/* An entry: its key's hash in hashed tables, the key, the value. */
-#define HASHED_ENTRY 24
-#define ENTRY        16
-
 static bool read_bytes(const struct py_reader *r, uint64_t addr, void *out, size_t size)
 {
 	return addr && !r->memory->read(r->memory->source, addr, out, size);
@@ -63,7 +47,7 @@ bool py_is_a(const struct py_reader *r, uint64_t object, enum py_kind kind)
 	uint64_t type, flags;
 
 	return object && py_read_u64(r, object + r->layout->code_type, &type) && type &&
-	       py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags) && (flags & (unsigned)kind);
+	       py_read_u64(r, type + py_header_size(r) + PYBPF_TYPE_FLAGS, &flags) && (flags & (unsigned)kind);
 }
 
 /* 2.7: PyDictObject has the table itself, with unused entries in between. */
@@ -94,14 +78,14 @@ static bool open_keys(const struct py_reader *r, uint64_t keys, uint64_t values,
 			return false;
 		memcpy(&used, head + 16, sizeof(used));
 		indices = 1ull << head[1];
-		dict->hashed = head[2] == KEYS_GENERAL;
-		dict->entries = keys + 32 + indices;
+		dict->hashed = head[2] == PYBPF_KEYS_GENERAL;
+		dict->entries = keys + PYBPF_KEYS_INDICES + indices;
 	} else { /* size, lookup, usable, nentries; an index has as many bytes as the size needs */
 		memcpy(&size, head, sizeof(size));
 		memcpy(&used, head + 24, sizeof(used));
 		if (size > UINT32_MAX)
 			return false;
-		dict->entries = keys + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
+		dict->entries = keys + PYBPF_KEYS_INDICES_310 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
 	}
 	if (used > UINT32_MAX)
 		return false;
@@ -117,8 +101,7 @@ bool py_open_dict(const struct py_reader *r, uint64_t object, struct py_dict *di
 		return false;
 	if (facts_of(r)->has_own_table)
 		return open_old_dict(r, object, dict);
-	/* ma_used, a version or a tag, ma_keys, ma_values. */
-	if (!py_read_u64(r, at + 16, &keys) || !py_read_u64(r, at + 24, &values))
+	if (!py_read_u64(r, at + PYBPF_DICT_KEYS, &keys) || !py_read_u64(r, at + PYBPF_DICT_VALUES, &values))
 		return false;
 	/* PyDictValues may have 4 counters before the values, in 8 bytes. */
 	return open_keys(r, keys, values && facts_of(r)->values == CPYTHON_VALUES_INLINE ? values + 8 : values, dict);
@@ -135,7 +118,7 @@ static bool find_inline(const struct py_reader *r, uint64_t object, uint64_t typ
 	uint8_t counters[4];
 	uint64_t size;
 
-	if (!py_read_u64(r, type + py_header_size(r) + TYPE_BASICSIZE, &size) ||
+	if (!py_read_u64(r, type + py_header_size(r) + PYBPF_TYPE_BASICSIZE, &size) ||
 	    !read_bytes(r, object + size, counters, sizeof(counters)) || !counters[3])
 		return false;
 	*values = object + size + 8;
@@ -192,7 +175,7 @@ static enum py_found open_managed(const struct py_reader *r, uint64_t object, ui
 		values = pointer & 1 ? pointer + 1 : 0;
 		break;
 	default:
-		if (!pointer && (flags & FLAG_INLINE_VALUES) && !find_inline(r, object, type, &values))
+		if (!pointer && (flags & PYBPF_TPFLAGS_INLINE_VALUES) && !find_inline(r, object, type, &values))
 			return PY_UNREADABLE;
 	}
 	if (!values)
@@ -209,7 +192,7 @@ static bool from_end(const struct py_reader *r, uint64_t object, uint64_t type, 
 {
 	uint64_t sizes[2], count, end;
 
-	if (!read_bytes(r, type + py_header_size(r) + TYPE_BASICSIZE, sizes, sizeof(sizes)) ||
+	if (!read_bytes(r, type + py_header_size(r) + PYBPF_TYPE_BASICSIZE, sizes, sizeof(sizes)) ||
 	    !py_read_u64(r, object + py_header_size(r), &count))
 		return false;
 	/* The sign of an int is that of its number of digits. */
@@ -226,11 +209,11 @@ enum py_found py_find_attributes(const struct py_reader *r, uint64_t object, str
 	uint64_t type, flags, at, attributes;
 
 	if (cpython_is_newer(r->layout) || !py_read_u64(r, object + r->layout->code_type, &type) ||
-	    !py_read_u64(r, type + py_header_size(r) + TYPE_FLAGS, &flags))
+	    !py_read_u64(r, type + py_header_size(r) + PYBPF_TYPE_FLAGS, &flags))
 		return PY_UNREADABLE;
-	if (facts_of(r)->values != CPYTHON_VALUES_NONE && (flags & FLAG_MANAGED_DICT))
+	if (facts_of(r)->values != CPYTHON_VALUES_NONE && (flags & PYBPF_TPFLAGS_MANAGED_DICT))
 		return open_managed(r, object, type, flags, dict);
-	if (!py_read_u64(r, type + py_header_size(r) + TYPE_DICTOFFSET, &at) ||
+	if (!py_read_u64(r, type + py_header_size(r) + PYBPF_TYPE_DICTOFFSET, &at) ||
 	    ((int64_t)at < 0 && !from_end(r, object, type, &at)) || at >= MAX_OFFSET)
 		return PY_UNREADABLE;
 	if (!at)
@@ -287,8 +270,8 @@ static bool is_wanted(const struct py_reader *r, const struct wanted *wanted, ui
 static bool find_entry(const struct py_reader *r, const struct py_dict *dict, const struct wanted *wanted,
 		       uint64_t *value)
 {
-	uint32_t size = dict->hashed ? HASHED_ENTRY : ENTRY, words = size / 8;
-	uint64_t batch[BATCH * HASHED_ENTRY / 8];
+	uint32_t size = dict->hashed ? PYBPF_ENTRY_HASHED : PYBPF_ENTRY, words = size / 8;
+	uint64_t batch[BATCH * PYBPF_ENTRY_HASHED / 8];
 
 	for (uint32_t i = 0; i < dict->count && i < (wanted->text || wanted->bytes ? MAX_TEXT_ENTRIES : MAX_ENTRIES);
 	     i++) {
@@ -350,12 +333,12 @@ bool py_read_int(const struct py_reader *r, uint64_t object, uint64_t *out)
 		return py_read_u64(r, at, out);
 	if (!py_is_a(r, object, PY_KIND_LONG) || !py_read_u64(r, at, &size))
 		return false;
-	/* lv_tag has the sign, 0 if positive and 1 for zero, in the lowest 2 bits. A digit has 30 bits. */
+	/* In lv_tag the sign is 0 if positive and 1 for zero. */
 	if (cpython_facts(r->layout)->objects->has_long_tag)
-		size = size & 2 ? UINT64_MAX : size >> 3;
-	if (size > 2 || (size && !read_bytes(r, at + 8, digits, size * sizeof(digits[0]))))
+		size = size & 2 ? UINT64_MAX : size >> PYBPF_LONG_COUNT_SHIFT;
+	if (size > 2 || (size && !read_bytes(r, at + PYBPF_LONG_DIGITS, digits, size * sizeof(digits[0]))))
 		return false;
-	*out = digits[0] | (uint64_t)digits[1] << 30;
+	*out = digits[0] | (uint64_t)digits[1] << PYBPF_DIGIT_BITS;
 	return true;
 }
 

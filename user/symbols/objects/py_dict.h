@@ -12,11 +12,11 @@
 
 /* Bits of tp_flags that say what an object is (Include/object.h of 2.7 to 3.15). */
 enum py_kind {
-	PY_KIND_INT = 1 << 23, /* 2.7 */
-	PY_KIND_LONG = 1 << 24,
-	PY_KIND_BYTES = 1 << 27, /* 2.7's str */
-	PY_KIND_TEXT = 1 << 28,
-	PY_KIND_DICT = 1 << 29,
+	PY_KIND_INT = PYBPF_TPFLAGS_INT_SUBCLASS, /* 2.7 */
+	PY_KIND_LONG = PYBPF_TPFLAGS_LONG_SUBCLASS,
+	PY_KIND_BYTES = PYBPF_TPFLAGS_BYTES_SUBCLASS, /* 2.7's str */
+	PY_KIND_TEXT = PYBPF_TPFLAGS_UNICODE_SUBCLASS,
+	PY_KIND_DICT = PYBPF_TPFLAGS_DICT_SUBCLASS,
 };
 
 struct py_reader {

@@ -56,7 +56,7 @@ static size_t read_bases(struct py_values *v, const struct py_type *type, struct
 
 	bases[0] = *type;
 	while (count < SLOT_BASES && bases[count - 1].base && py_type_at(v, bases[count - 1].base, &bases[count]) &&
-	       bases[count].flags & PY_FLAG_HEAP)
+	       bases[count].flags & PYBPF_TPFLAGS_HEAPTYPE)
 		count++;
 	return count;
 }
@@ -163,7 +163,7 @@ static bool read_default(struct py_values *v, const struct py_object *o, const c
 	uint64_t getter;
 
 	return py_find_in_class(v, &o->type, name, value) && py_look_at(v, *value, &found) &&
-	       py_get(v, found.type.address + py_header_size(&v->r) + PY_TYPE_DESCR_GET, &getter, sizeof(getter)) &&
+	       py_get(v, found.type.address + py_header_size(&v->r) + PYBPF_TYPE_DESCR_GET, &getter, sizeof(getter)) &&
 	       !getter;
 }
 
@@ -326,7 +326,7 @@ bool py_write_exception(struct py_values *v, const struct py_object *o)
 	const char *name = strrchr(o->type.name, '.');
 
 	if (!py_get(v, o->fields + 8, &at, sizeof(at)) || !py_look_at(v, at, &args) ||
-	    !(args.type.flags & PY_FLAG_TUPLE) || !py_get(v, args.fields, &count, sizeof(count)))
+	    !(args.type.flags & PYBPF_TPFLAGS_TUPLE_SUBCLASS) || !py_get(v, args.fields, &count, sizeof(count)))
 		return false;
 	py_out_text(&v->out, name ? name + 1 : o->type.name);
 	if (count != 1 || py_facts(v)->repr->has_exception_comma) {

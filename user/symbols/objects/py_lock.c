@@ -23,12 +23,6 @@
 /* A thread that is parked sleeps on wait_entry.sema, which follows wait_entry.addr (Python/parking_lot.c, 3.13+). */
 #define PARKED_ADDRESS 8
 
-/* PyCFunctionObject: m_ml, m_self. PyMethodObject: im_func, im_self. */
-#define METHOD_FUNCTION 0
-#define METHOD_SELF     8
-/* PyMethodDescrObject: d_type, d_name, d_qualname, d_method. */
-#define DESCRIPTOR_DEFINITION 24
-
 static bool is_named(const struct py_type *type, const char *name)
 {
 	return !strcmp(type->name, name);
@@ -66,7 +60,7 @@ static bool has_mutex(struct py_values *v, const struct py_type *type, bool reen
 
 	if (lock != CPYTHON_LOCK_EITHER)
 		return lock == CPYTHON_LOCK_MUTEX;
-	return !reentrant && read_u64(v, type->address + py_header_size(&v->r) + PY_TYPE_BASICSIZE, &size) &&
+	return !reentrant && read_u64(v, type->address + py_header_size(&v->r) + PYBPF_TYPE_BASICSIZE, &size) &&
 	       size < py_header_size(&v->r) + LOCK_WITH_SEMAPHORE;
 }
 
@@ -134,7 +128,7 @@ uint64_t py_lock_bound_to(struct py_values *v, uint64_t method)
 	uint64_t self;
 
 	if (!method || !py_look_at(v, method, &o) || !is_named(&o.type, "builtin_function_or_method") ||
-	    !read_u64(v, o.fields + METHOD_SELF, &self))
+	    !read_u64(v, o.fields + PYBPF_CFUNCTION_SELF, &self))
 		return 0;
 	return self;
 }
@@ -161,13 +155,13 @@ bool py_lock_of_with(struct py_values *v, uint64_t item, uint64_t next, struct p
 		return false;
 	if (is_named(&o.type, "builtin_function_or_method") || is_named(&o.type, "method") ||
 	    is_named(&o.type, "instancemethod")) {
-		if (!read_u64(v, o.fields + METHOD_FUNCTION, &function) ||
-		    !read_u64(v, o.fields + METHOD_SELF, &object))
+		if (!read_u64(v, o.fields + PYBPF_METHOD_FUNCTION, &function) ||
+		    !read_u64(v, o.fields + PYBPF_METHOD_SELF, &object))
 			return false;
 		exits = is_named(&o.type, "builtin_function_or_method") ? defines_exit(v, function)
 									: is_function_exit(v, function);
 	} else if (is_named(&o.type, "method_descriptor")) {
-		exits = read_u64(v, o.fields + DESCRIPTOR_DEFINITION, &function) && defines_exit(v, function);
+		exits = read_u64(v, o.fields + PYBPF_DESCRIPTOR_DEFINITION, &function) && defines_exit(v, function);
 	} else {
 		exits = py_facts(v)->threads->splits_exit && is_function_exit(v, item);
 	}

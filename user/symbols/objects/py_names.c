@@ -98,7 +98,7 @@ bool py_names_find(struct py_names *n, struct py_values *v, uint64_t object, uin
 	enum py_found found;
 
 	memset(values, 0, n->count * sizeof(*values));
-	if (!py_look_at(v, object, &o) || !(o.type.flags & PY_FLAG_HEAP))
+	if (!py_look_at(v, object, &o) || !(o.type.flags & PYBPF_TPFLAGS_HEAPTYPE))
 		return false;
 	type = type_of(n, v, &o.type);
 	found = py_find_attributes(&v->r, object, &dict);

@@ -73,8 +73,8 @@ static bool read_axes(struct py_values *v, uint64_t at, uint64_t count, uint64_t
 	struct py_object list;
 	uint64_t f[2];
 
-	return py_look_at(v, at, &list) && (list.type.flags & PY_FLAG_LIST) && py_get(v, list.fields, f, sizeof(f)) &&
-	       f[0] == count && py_get(v, f[1], axes, count * sizeof(axes[0]));
+	return py_look_at(v, at, &list) && (list.type.flags & PYBPF_TPFLAGS_LIST_SUBCLASS) &&
+	       py_get(v, list.fields, f, sizeof(f)) && f[0] == count && py_get(v, f[1], axes, count * sizeof(axes[0]));
 }
 
 /* The columns are the first axis of its manager, and the rows the second. */
@@ -85,7 +85,7 @@ bool py_write_frame(struct py_values *v, const struct py_object *o)
 
 	if (!py_attribute(v, o, "_mgr", &manager) ||
 	    !py_get(v, manager + py_header_size(&v->r) + MANAGER_BLOCKS, &at, sizeof(at)) ||
-	    !py_look_at(v, at, &blocks) || !(blocks.type.flags & PY_FLAG_TUPLE) ||
+	    !py_look_at(v, at, &blocks) || !(blocks.type.flags & PYBPF_TPFLAGS_TUPLE_SUBCLASS) ||
 	    !py_get(v, manager + py_header_size(&v->r) + MANAGER_AXES, &at, sizeof(at)) || !read_axes(v, at, 2, axes))
 		return py_write_instance(v, o);
 	py_out_print(&v->out, "<%s shape=(", o->type.name);

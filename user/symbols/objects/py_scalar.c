@@ -10,7 +10,6 @@
 
 /* Most digits of 30 bits of an int that is written as decimals. */
 #define MAX_DIGITS 1024
-#define DIGIT_BITS 30
 /* Longer than any text of a program: a header with more is not a text's. */
 #define MAX_LENGTH (1ull << 40)
 /* Units behind those that are shown, which tell what these are: the @ of a URL, the sign behind a name. */
@@ -32,8 +31,8 @@ static bool open_int(struct py_values *v, const struct py_object *o, bool *negat
 	if (!py_get(v, o->fields, &size, sizeof(size)))
 		return false;
 	if (py_facts(v)->objects->has_long_tag) {
-		*negative = (size & 3) == 2;
-		*count = (size & 3) == 1 ? 0 : size >> 3;
+		*negative = (size & PYBPF_LONG_SIGN) == 2;
+		*count = (size & PYBPF_LONG_SIGN) == 1 ? 0 : size >> PYBPF_LONG_COUNT_SHIFT;
 	} else {
 		*negative = (int64_t)size < 0;
 		*count = *negative ? 0 - size : size;
@@ -66,12 +65,12 @@ static bool write_int(struct py_values *v, const struct py_object *o)
 		return false;
 	py_begin_derived(v, o);
 	if (count > MAX_DIGITS) {
-		py_out_print(&v->out, "<int of about %llu bits>", (unsigned long long)count * DIGIT_BITS);
+		py_out_print(&v->out, "<int of about %llu bits>", (unsigned long long)count * PYBPF_DIGIT_BITS);
 	} else {
-		if (count && !py_get(v, o->fields + 8, digits, count * sizeof(digits[0])))
+		if (count && !py_get(v, o->fields + PYBPF_LONG_DIGITS, digits, count * sizeof(digits[0])))
 			return false;
 		for (uint64_t i = 0; i < count; i++) {
-			if (digits[i] >> DIGIT_BITS)
+			if (digits[i] >> PYBPF_DIGIT_BITS)
 				return false;
 		}
 		py_out_integer(&v->out, negative, digits, count);

@@ -12,7 +12,7 @@ bool py_find_in_class(struct py_values *v, const struct py_type *type, const cha
 	struct py_dict dict;
 	uint64_t next;
 
-	for (int i = 0; i < PY_BASES && bases.flags & PY_FLAG_HEAP; i++) {
+	for (int i = 0; i < PY_BASES && bases.flags & PYBPF_TPFLAGS_HEAPTYPE; i++) {
 		uint64_t fields;
 
 		if (py_open_dict(&v->r, bases.dict, &dict) && py_find_text(&v->r, &dict, name, value))
@@ -20,9 +20,9 @@ bool py_find_in_class(struct py_values *v, const struct py_type *type, const cha
 		next = bases.base;
 		fields = next + py_header_size(&v->r);
 		/* Not by py_type_at(), which calls this. */
-		if (!next || !py_get(v, fields + PY_TYPE_FLAGS, &bases.flags, sizeof(bases.flags)) ||
-		    !py_get(v, fields + PY_TYPE_BASE, &bases.base, sizeof(bases.base)) ||
-		    !py_get(v, fields + PY_TYPE_DICT, &bases.dict, sizeof(bases.dict)))
+		if (!next || !py_get(v, fields + PYBPF_TYPE_FLAGS, &bases.flags, sizeof(bases.flags)) ||
+		    !py_get(v, fields + PYBPF_TYPE_BASE, &bases.base, sizeof(bases.base)) ||
+		    !py_get(v, fields + PYBPF_TYPE_DICT, &bases.dict, sizeof(bases.dict)))
 			return false;
 	}
 	return false;
@@ -72,7 +72,7 @@ static bool is_class(struct py_values *v, const struct py_type *type)
 	point = strrchr(module, '.');
 	if (point)
 		*point = '\0';
-	return (type->flags & PY_FLAG_HEAP) && (!point || !is_of_module(v, type, module));
+	return (type->flags & PYBPF_TPFLAGS_HEAPTYPE) && (!point || !is_of_module(v, type, module));
 }
 
 /* Returns the writer of a builtin type, of a type of an extension module, or of a class. */
@@ -97,20 +97,20 @@ static py_writer *find_known(struct py_values *v, const struct py_type *type)
 /* Reads the fields of a type that say what its objects are. Only a type has a type that makes types. */
 static bool read_type(struct py_values *v, uint64_t at, struct py_type *out)
 {
-	uint64_t fields = at + py_header_size(&v->r), metatype, meta_flags, words[PY_TYPE_DICT / 8 + 1];
+	uint64_t fields = at + py_header_size(&v->r), metatype, meta_flags, words[PYBPF_TYPE_DICT / 8 + 1];
 
 	*out = (struct py_type){.address = at};
 	if (at % 8 || !py_get(v, at + v->of.layout->code_type, &metatype, sizeof(metatype)) ||
-	    !py_get(v, metatype + py_header_size(&v->r) + PY_TYPE_FLAGS, &meta_flags, sizeof(meta_flags)) ||
-	    !(meta_flags & PY_FLAG_TYPE) || !py_get(v, fields, words, sizeof(words)))
+	    !py_get(v, metatype + py_header_size(&v->r) + PYBPF_TYPE_FLAGS, &meta_flags, sizeof(meta_flags)) ||
+	    !(meta_flags & PYBPF_TPFLAGS_TYPE_SUBCLASS) || !py_get(v, fields, words, sizeof(words)))
 		return false;
-	out->flags = words[PY_TYPE_FLAGS / 8];
-	out->base = words[PY_TYPE_BASE / 8];
-	out->dict = words[PY_TYPE_DICT / 8];
-	out->members = words[PY_TYPE_MEMBERS / 8];
-	out->nr_members = out->flags & PY_FLAG_HEAP ? words[PY_TYPE_SIZE / 8] : 0;
-	return (out->flags & PY_FLAG_READY) && words[PY_TYPE_BASICSIZE / 8] >= py_header_size(&v->r) &&
-	       py_read_name(v, words[PY_TYPE_NAME_AT / 8], out->name);
+	out->flags = words[PYBPF_TYPE_FLAGS / 8];
+	out->base = words[PYBPF_TYPE_BASE / 8];
+	out->dict = words[PYBPF_TYPE_DICT / 8];
+	out->members = words[PYBPF_TYPE_MEMBERS / 8];
+	out->nr_members = out->flags & PYBPF_TPFLAGS_HEAPTYPE ? words[PYBPF_VAR_SIZE / 8] : 0;
+	return (out->flags & PYBPF_TPFLAGS_READY) && words[PYBPF_TYPE_BASICSIZE / 8] >= py_header_size(&v->r) &&
+	       py_read_name(v, words[PYBPF_TYPE_NAME / 8], out->name);
 }
 
 /* Returns whether the type's type is one of enum's, which is written in Python. */
@@ -121,7 +121,7 @@ static bool has_enum_type(struct py_values *v, uint64_t type)
 
 	if (!py_get(v, type + v->of.layout->code_type, &at, sizeof(at)))
 		return false;
-	for (int i = 0; i < PY_BASES && at && read_type(v, at, &meta) && (meta.flags & PY_FLAG_HEAP); i++) {
+	for (int i = 0; i < PY_BASES && at && read_type(v, at, &meta) && (meta.flags & PYBPF_TPFLAGS_HEAPTYPE); i++) {
 		if (!strcmp(meta.name, "EnumMeta") || !strcmp(meta.name, "EnumType"))
 			return true;
 		at = meta.base;
@@ -145,17 +145,17 @@ static void choose_writer(struct py_values *v, struct py_type *type)
 		type->derived = true;
 	}
 	/* A type of an extension may have its value in fields of its own, as pandas's Timedelta does. */
-	if (has_fields && !(type->flags & (PY_FLAG_TUPLE | PY_FLAG_LIST | PY_KIND_DICT)))
+	if (has_fields && !(type->flags & (PYBPF_TPFLAGS_TUPLE_SUBCLASS | PYBPF_TPFLAGS_LIST_SUBCLASS | PY_KIND_DICT)))
 		type->write = NULL;
-	if (type->flags & PY_FLAG_HEAP)
+	if (type->flags & PYBPF_TPFLAGS_HEAPTYPE)
 		type->is_enum = has_enum_type(v, type->address);
 	if (type->is_enum)
 		type->write = w->member_of_enum;
-	else if (type->flags & PY_FLAG_TYPE)
+	else if (type->flags & PYBPF_TPFLAGS_TYPE_SUBCLASS)
 		type->write = w->type;
-	else if (type->flags & PY_FLAG_EXCEPTION)
+	else if (type->flags & PYBPF_TPFLAGS_BASE_EXC_SUBCLASS)
 		type->write = w->exception;
-	else if (type->derived && (type->flags & PY_FLAG_TUPLE) && py_class_has(v, type, "_fields"))
+	else if (type->derived && (type->flags & PYBPF_TPFLAGS_TUPLE_SUBCLASS) && py_class_has(v, type, "_fields"))
 		type->write = w->namedtuple;
 	else if (!type->write || type->write == w->instance)
 		type->is_dataclass = py_class_has(v, type, "__dataclass_fields__");
@@ -198,7 +198,7 @@ bool py_values_open_cell(struct py_values *v, uint64_t object, uint64_t *content
 {
 	struct py_object o;
 
-	return py_look_at(v, object, &o) && !strcmp(o.type.name, "cell") && !(o.type.flags & PY_FLAG_HEAP) &&
+	return py_look_at(v, object, &o) && !strcmp(o.type.name, "cell") && !(o.type.flags & PYBPF_TPFLAGS_HEAPTYPE) &&
 	       py_get(v, o.fields, content, sizeof(*content));
 }
 
@@ -210,8 +210,8 @@ bool py_values_exception(struct py_values *v, uint64_t object, char *name, size_
 	if (!py_look_at(v, object, &o))
 		return false;
 	type = o.type;
-	if ((type.flags & PY_FLAG_TYPE) && !py_type_at(v, object, &type))
+	if ((type.flags & PYBPF_TPFLAGS_TYPE_SUBCLASS) && !py_type_at(v, object, &type))
 		return false;
 	snprintf(name, size, "%s", type.name);
-	return type.flags & PY_FLAG_EXCEPTION;
+	return type.flags & PYBPF_TPFLAGS_BASE_EXC_SUBCLASS;
 }

@@ -18,26 +18,6 @@
 /* Most bases of a type that are looked at. */
 #define PY_BASES 32
 
-/* PyTypeObject, from the end of the object's header on (2.7 to 3.15, Include/object.h); the first is ob_size. */
-#define PY_TYPE_SIZE       0
-#define PY_TYPE_NAME_AT    8
-#define PY_TYPE_BASICSIZE  16
-#define PY_TYPE_ITEMSIZE   24
-#define PY_TYPE_FLAGS      152
-#define PY_TYPE_MEMBERS    224
-#define PY_TYPE_BASE       240
-#define PY_TYPE_DICT       248
-#define PY_TYPE_DESCR_GET  256
-#define PY_TYPE_DICTOFFSET 272
-
-/* Bits of tp_flags. */
-#define PY_FLAG_HEAP      (1ull << 9)
-#define PY_FLAG_READY     (1ull << 12)
-#define PY_FLAG_LIST      (1ull << 25)
-#define PY_FLAG_TUPLE     (1ull << 26)
-#define PY_FLAG_EXCEPTION (1ull << 30)
-#define PY_FLAG_TYPE      (1ull << 31)
-
 struct py_object;
 
 /* Writes an object; returns false if it cannot be read, or changed meanwhile. */

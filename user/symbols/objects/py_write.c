@@ -31,10 +31,10 @@ static bool is_inside_itself(const struct py_nest *nest, uint64_t object)
 /* Writes what stands for an object that is inside itself, or that has parts and is nested too deep. */
 static void write_beyond(struct py_values *v, const struct py_object *o)
 {
-	py_out_text(&v->out, o->type.flags & PY_KIND_DICT    ? "{...}"
-			     : o->type.flags & PY_FLAG_LIST  ? "[...]"
-			     : o->type.flags & PY_FLAG_TUPLE ? "(...)"
-							     : PY_OUT_MORE);
+	py_out_text(&v->out, o->type.flags & PY_KIND_DICT                   ? "{...}"
+			     : o->type.flags & PYBPF_TPFLAGS_LIST_SUBCLASS  ? "[...]"
+			     : o->type.flags & PYBPF_TPFLAGS_TUPLE_SUBCLASS ? "(...)"
+									    : PY_OUT_MORE);
 }
 
 /*

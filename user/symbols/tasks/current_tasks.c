@@ -10,10 +10,6 @@
 #include "cpython/facts.h"
 #include "symbols/objects/py_dict.h"
 
-/* PyTypeObject, from the end of the object's header on (3.7 to 3.13). */
-#define TYPE_NAME      8
-#define TYPE_BASICSIZE 16
-
 /* Returns the form of the class's instances, or NULL. */
 static const struct cpython_task *form_of(const struct py_reader *r, uint64_t type)
 {
@@ -21,9 +17,9 @@ static const struct cpython_task *form_of(const struct py_reader *r, uint64_t ty
 	uint64_t name, size, fields = type + py_header_size(r);
 	char text[sizeof(task)];
 
-	if (!py_read_u64(r, fields + TYPE_NAME, &name) ||
+	if (!py_read_u64(r, fields + PYBPF_TYPE_NAME, &name) ||
 	    r->memory->read(r->memory->source, name, text, sizeof(text)) || memcmp(text, task, sizeof(task)) != 0 ||
-	    !py_read_u64(r, fields + TYPE_BASICSIZE, &size))
+	    !py_read_u64(r, fields + PYBPF_TYPE_BASICSIZE, &size))
 		return NULL;
 	for (size_t i = 0; i < CPYTHON_TASK_FORMS; i++) {
 		const struct cpython_task *form = &cpython_facts(r->layout)->tasks->forms[i];

@@ -49,13 +49,6 @@ static int add_set(struct task_reader *r, uint64_t set, struct awaiters *awaiter
  * awaits it or is gather()'s; as in bpf/awaiter.bpf.h, which looks at the first one only.
  */
 
-/* From the end of a FutureObj's header on (Modules/_asynciomodule.c, the same in 3.7 to 3.13). */
-#define FUTURE_CALLBACK0 8
-#define FUTURE_CALLBACKS 24
-/* TaskObj.task_fut_waiter comes right before task_coro. */
-#define WAITER_BEFORE_CORO 8
-/* The function that gather() makes has 7 variables of the outer one at most. */
-#define CLOSURE_CELLS 8
 /* Most callbacks of a future that are looked at. */
 #define CALLBACKS 256
 
@@ -78,11 +71,11 @@ static uint64_t gathering_future(struct task_reader *r, uint64_t callback)
 {
 	uint32_t head = task_head_size(r);
 	uint64_t cells = task_pointer_at(r, callback + head + r->place->layout.function_closure),
-		 count = cells ? task_pointer_at(r, cells + head) : 0;
+		 count = cells ? task_pointer_at(r, cells + head + PYBPF_VAR_SIZE) : 0;
 
-	if (!count || count > CLOSURE_CELLS || !is_of_gather(r, callback))
+	if (!count || count > PYBPF_GATHER_CELLS || !is_of_gather(r, callback))
 		return 0;
-	/* PyTupleObject: ob_size, ob_item[]; PyCellObject: ob_ref. */
+	/* The first field of a PyCellObject is ob_ref. */
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t object = task_pointer_at(
 			r, task_pointer_at(r, cells + head + r->place->layout.tuple_items + 8 * i) + head);
@@ -101,7 +94,7 @@ static void add_callback(struct task_reader *r, uint64_t callback, uint64_t obje
 	const struct task_type *type = task ? task_type_of(r, task) : NULL;
 
 	if (type && type->kind == TASK_KIND_TASK)
-		waiter = task_pointer_at(r, task + r->place->runtime.asyncio.task_coro - WAITER_BEFORE_CORO);
+		waiter = task_pointer_at(r, task + r->place->runtime.asyncio.task_coro - PYBPF_WAITER_BEFORE_CORO);
 	if (waiter != object)
 		task = gathering_future(r, callback);
 	if (task)
@@ -112,14 +105,14 @@ static void add_callback(struct task_reader *r, uint64_t callback, uint64_t obje
 static int add_old_awaiters_of(struct task_reader *r, uint64_t object, struct awaiters *awaiters)
 {
 	uint32_t head = task_head_size(r);
-	uint64_t first = task_pointer_at(r, object + head + FUTURE_CALLBACK0),
-		 list = task_pointer_at(r, object + head + FUTURE_CALLBACKS), count, items;
+	uint64_t first = task_pointer_at(r, object + head + PYBPF_FUTURE_CALLBACK0),
+		 list = task_pointer_at(r, object + head + PYBPF_FUTURE_CALLBACKS), count, items;
 
 	if (first)
 		add_callback(r, first, object, awaiters);
-	/* PyListObject: ob_size, ob_item; of tuples whose first item is the callback. */
-	count = list ? task_pointer_at(r, list + head) : 0;
-	items = list ? task_pointer_at(r, list + head + 8) : 0;
+	/* Its items are tuples whose first item is the callback. */
+	count = list ? task_pointer_at(r, list + head + PYBPF_VAR_SIZE) : 0;
+	items = list ? task_pointer_at(r, list + head + PYBPF_LIST_ITEMS) : 0;
 	for (uint64_t i = 0; items && i < count; i++) {
 		uint64_t tuple = task_pointer_at(r, items + 8 * i);
 

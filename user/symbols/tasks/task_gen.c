@@ -7,23 +7,16 @@
 #include <string.h>
 
 #include "cpython/facts.h"
+#include "symbols/objects/py_frame.h"
 #include "symbols/tasks/task_reader.h"
 
-/* _PyInterpreterFrame.stacktop and localsplus of 3.11 to 3.13 (pycore_frame.h). */
-#define FRAME_STACKTOP 64
-#define FRAME_LOCALS   72
+/* From _PyInterpreterFrame.stacktop to localsplus, in 3.11 to 3.13 (pycore_frame.h). */
+#define STACKTOP_BEFORE_LOCALS 8
 /* Most values on the stack of a frame. */
 #define MAX_STACK 65536
 
-/* PyGenObject to 3.10, likewise: gi_frame, and to 3.9 gi_running. */
-#define GEN_FRAME_310 0
-#define GEN_RUNNING   8
-/* PyFrameObject, likewise (frameobject.h): f_stacktop to 3.9; f_valuestack, f_stackdepth and f_state of 3.10. */
-#define FRAME_STACKTOP_39 56
-#define FRAME_VALUES_310  48
-#define FRAME_DEPTH_310   64
-#define FRAME_STATE_310   92
-#define YIELD_FROM        72 /* its opcode, to 3.10 */
+/* The opcode, to 3.10. */
+#define YIELD_FROM 72
 
 static const struct cpython_generator *facts_of(const struct task_reader *r)
 {
@@ -80,16 +73,18 @@ static int read_inside(struct task_reader *r, uint64_t generator, struct task_ge
 {
 	const struct cpython_generator *facts = facts_of(r);
 	uint64_t fields = generator + task_head_size(r);
+	uint64_t locals;
 	int32_t top;
 
 	out->frame = fields + facts->frame;
+	locals = out->frame + py_frame_locals(&r->place->layout);
 	if (read_state(r, fields + facts->state, &out->state))
 		return -EFAULT;
 	if (out->state == TASK_GEN_YIELDED && !facts->tells_await && awaits_by_resume(r, out->frame))
 		out->state = TASK_GEN_AWAITS;
-	if (out->state == TASK_GEN_AWAITS && !task_read_at(r, out->frame + FRAME_STACKTOP, &top, sizeof(top)) &&
+	if (out->state == TASK_GEN_AWAITS && !task_read_at(r, locals - STACKTOP_BEFORE_LOCALS, &top, sizeof(top)) &&
 	    top > 0 && top <= MAX_STACK)
-		out->awaited = task_pointer_at(r, out->frame + FRAME_LOCALS + 8ull * (unsigned)(top - 1));
+		out->awaited = task_pointer_at(r, locals + 8ull * (unsigned)(top - 1));
 	return 0;
 }
 
@@ -109,10 +104,10 @@ static bool awaits_by_opcode(struct task_reader *r, uint64_t frame, int32_t last
 /* To 3.9: f_stacktop is 0 while the frame runs. */
 static int read_state_39(struct task_reader *r, uint64_t generator, struct task_gen *out, int32_t last)
 {
-	uint64_t top = task_pointer_at(r, out->frame + task_head_size(r) + FRAME_STACKTOP_39);
+	uint64_t top = task_pointer_at(r, out->frame + task_head_size(r) + PYBPF_FRAME_STACKTOP);
 	uint8_t runs;
 
-	if (task_read_at(r, generator + task_head_size(r) + GEN_RUNNING, &runs, sizeof(runs)))
+	if (task_read_at(r, generator + task_head_size(r) + PYBPF_GEN_RUNNING, &runs, sizeof(runs)))
 		return -EFAULT;
 	out->state = runs ? TASK_GEN_RUNS : !top ? TASK_GEN_ENDED : last < 0 ? TASK_GEN_CREATED : TASK_GEN_YIELDED;
 	out->awaited = top ? task_pointer_at(r, top - sizeof(top)) : 0;
@@ -121,11 +116,11 @@ static int read_state_39(struct task_reader *r, uint64_t generator, struct task_
 
 static int read_state_310(struct task_reader *r, struct task_gen *out)
 {
-	uint64_t fields = out->frame + task_head_size(r), values = task_pointer_at(r, fields + FRAME_VALUES_310);
+	uint64_t fields = out->frame + task_head_size(r), values = task_pointer_at(r, fields + PYBPF_FRAME_VALUESTACK);
 	int32_t depth;
 
-	if (read_state(r, fields + FRAME_STATE_310, &out->state) ||
-	    task_read_at(r, fields + FRAME_DEPTH_310, &depth, sizeof(depth)))
+	if (read_state(r, fields + PYBPF_FRAME_STATE, &out->state) ||
+	    task_read_at(r, fields + PYBPF_FRAME_STACKDEPTH, &depth, sizeof(depth)))
 		return -EFAULT;
 	out->awaited = values && depth > 0 && depth <= MAX_STACK
 			       ? task_pointer_at(r, values + 8ull * (unsigned)(depth - 1))
@@ -139,7 +134,7 @@ static int read_310(struct task_reader *r, uint64_t generator, struct task_gen *
 	int32_t last;
 	int err;
 
-	out->frame = task_pointer_at(r, generator + task_head_size(r) + GEN_FRAME_310);
+	out->frame = task_pointer_at(r, generator + task_head_size(r) + PYBPF_GEN_FRAME);
 	out->state = TASK_GEN_ENDED;
 	if (!out->frame)
 		return 0;

@@ -5,9 +5,6 @@
 #include "base/array.h"
 #include "symbols/tasks/task_reader.h"
 
-/* FutureObj.fut_loop, from the end of the object's header on (3.7 to 3.15, Modules/_asynciomodule.c). */
-#define FUTURE_LOOP 0
-
 bool task_add_loop(struct task_reader *r, uint64_t interp, uint64_t tstate, uint64_t loop)
 {
 	if (r->nr_loops == TASK_LOOPS)
@@ -25,7 +22,7 @@ int task_add_listed(struct task_reader *r, uint64_t interp, uint64_t task)
 		return -E2BIG;
 	if (array_reserve(&r->listed, &r->listed_room, r->nr_listed + 1, sizeof(*r->listed)))
 		return -ENOMEM;
-	r->memory->read(r->memory->source, task + task_head_size(r) + FUTURE_LOOP, &loop, sizeof(loop));
+	r->memory->read(r->memory->source, task + task_head_size(r) + PYBPF_FUTURE_LOOP, &loop, sizeof(loop));
 	for (size_t i = 0; loop && i < r->nr_loops; i++) {
 		if (r->loops[i].loop != loop)
 			continue;

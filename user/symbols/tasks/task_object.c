@@ -7,8 +7,6 @@
 #include "symbols/objects/string.h"
 #include "symbols/tasks/task_reader.h"
 
-/* From the end of a coroutine's header on. */
-#define CORO_QUALNAME_37 40
 /* Types that are remembered within a snapshot. */
 #define MAX_TYPES 4096
 
@@ -133,9 +131,9 @@ static void take_number(struct task_reader *r, uint64_t object, struct pybpf_tas
 	uint64_t tag = task_pointer_at(r, object + task_head_size(r) + PYBPF_LONG_TAG), number;
 	uint32_t digits[2] = {0};
 
-	if (tag & PYBPF_LONG_SIGN || tag >> 3 > 2 ||
+	if (tag & PYBPF_LONG_SIGN || tag >> PYBPF_LONG_COUNT_SHIFT > 2 ||
 	    task_read_at(r, object + task_head_size(r) + PYBPF_LONG_DIGITS, digits,
-			 (tag >> 3 > 1 ? 2 : 1) * sizeof(*digits)))
+			 (tag >> PYBPF_LONG_COUNT_SHIFT > 1 ? 2 : 1) * sizeof(*digits)))
 		return;
 	number = digits[0] | (uint64_t)digits[1] << PYBPF_DIGIT_BITS;
 	out->form = PYBPF_TASK_NUMBER;
@@ -180,7 +178,7 @@ void task_take_name(struct task_reader *r, uint64_t task, struct pybpf_task_name
 		name = task_pointer_at(r, task + asyncio->task_name);
 	else
 		name = task_pointer_at(r, task_pointer_at(r, task + asyncio->task_coro) + task_head_size(r) +
-						  CORO_QUALNAME_37);
+						  PYBPF_CORO_QUALNAME);
 	memset(out, 0, sizeof(*out));
 	if (name) {
 		task_look_ahead(r, name);
@@ -192,15 +190,10 @@ void task_take_name(struct task_reader *r, uint64_t task, struct pybpf_task_name
 		take_number(r, name, out);
 }
 
-/*
- * PySetObject (Include/cpython/setobject.h, the same in 3.7 to 3.15), from the end of the object's header on. An entry
- * is a key and its hash, which is -1 if the key was removed.
- */
-#define SET_MASK  16
-#define SET_TABLE 24
-/* Entries that are read at once. */
+/* Entries of a set that are read at once. */
 #define SET_BATCH 64
 
+/* The hash is -1 if the key was removed. */
 struct set_entry {
 	uint64_t key, hash;
 };
@@ -230,8 +223,8 @@ int task_read_set(struct task_reader *r, uint64_t set, uint64_t most,
 		  int (*visit)(struct task_reader *r, uint64_t key, void *arg), void *arg)
 {
 	const struct task_type *type = task_type_of(r, set);
-	uint64_t fields = set + task_head_size(r), mask = task_pointer_at(r, fields + SET_MASK),
-		 table = task_pointer_at(r, fields + SET_TABLE);
+	uint64_t fields = set + task_head_size(r), mask = task_pointer_at(r, fields + PYBPF_SET_MASK),
+		 table = task_pointer_at(r, fields + PYBPF_SET_TABLE);
 	int err;
 
 	if (!type || strcmp(type->name, "set") != 0 || type->flags & PYBPF_TPFLAGS_HEAPTYPE || !table)
@@ -239,7 +232,7 @@ int task_read_set(struct task_reader *r, uint64_t set, uint64_t most,
 	err = visit_set(r, table, mask < most ? mask + 1 : most, visit, arg);
 	/* With another table this one's memory may have been anything. */
 	r->window_size = 0;
-	if (!err && task_pointer_at(r, fields + SET_TABLE) != table)
+	if (!err && task_pointer_at(r, fields + PYBPF_SET_TABLE) != table)
 		return -EAGAIN;
 	return err ?: mask < most ? 0 : -E2BIG;
 }

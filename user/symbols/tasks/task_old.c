@@ -11,9 +11,6 @@
 #include "symbols/objects/py_dict.h"
 #include "symbols/tasks/task_reader.h"
 
-/* PyWeakReference.wr_object, from the end of the object's header on. */
-#define WEAKREF_OBJECT 0
-
 static uint64_t read_u64(const struct task_reader *r, uint64_t addr)
 {
 	uint64_t value;
@@ -82,7 +79,7 @@ static int add_entry(struct task_reader *r, uint64_t key, void *arg)
 {
 	const struct filling *filling = arg;
 	uint32_t head = task_head_size(r);
-	uint64_t task = filling->weak ? read_u64(r, key + head + WEAKREF_OBJECT) : key;
+	uint64_t task = filling->weak ? read_u64(r, key + head + PYBPF_WEAKREF_OBJECT) : key;
 
 	return task ? task_add_listed(r, filling->interp, task) : 0;
 }
