@@ -11,7 +11,7 @@ import zlib
 import pythons
 
 # Frames that a struct of C's leads to, and those of the thread state; with the free-threaded one, all that is new.
-SOME = [(3, 12), (3, 15)]
+SOME = [(3, 12), pythons.NEWEST]
 
 # A name, or a name and parameters as fnmatch takes them.
 EACH_VERSION = [

@@ -13,7 +13,7 @@ import pytest
 
 import pythons
 
-NEWEST = max(pythons.SUPPORTED)
+NEWEST = pythons.NEWEST
 NEWER = (NEWEST[0], NEWEST[1] + 1)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import List, Optional, Tuple
 
 SUPPORTED = [(2, 7)] + [(3, minor) for minor in range(6, 16)]
+NEWEST = SUPPORTED[-1]
 TARGETS = Path(__file__).resolve().parent.parent / "targets"
 ROOT_TARGETS = "pybpf-targets"  # where copies of the targets are inside a root file system
 PROBE = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"

@@ -499,7 +499,7 @@ def test_target_is_killed_in_the_middle(tmp_path):
 
 
 # One of each way in which frames are chained and switched.
-HOSTILE_VERSIONS = ((3, 8), (3, 10), (3, 11), (3, 12), (3, 13), max(pythons.SUPPORTED))
+HOSTILE_VERSIONS = ((3, 8), (3, 10), (3, 11), (3, 12), (3, 13), pythons.NEWEST)
 HOSTILE_PYTHONS = [item for item in map(pythons.one, HOSTILE_VERSIONS) if item]
 
 

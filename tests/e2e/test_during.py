@@ -9,7 +9,7 @@ from harness import pybpf
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
-PYTHONS = [item for item in map(pythons.one, ((3, 8), (3, 13), (3, 15))) if item]
+PYTHONS = [item for item in map(pythons.one, ((3, 8), (3, 13), pythons.NEWEST)) if item]
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
 
 # handle() and page() await tasks that do the same; "tidier" is in handle() at times.

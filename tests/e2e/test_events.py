@@ -15,7 +15,7 @@ from harness import pybpf
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
-VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 12), (3, 13), (3, 15))
+VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 12), (3, 13), pythons.NEWEST)
 GETPPID = "tracepoint:syscalls:sys_enter_getppid"
 
 

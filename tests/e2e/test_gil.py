@@ -162,7 +162,7 @@ def test_what_the_holder_did(python, tmp_path):
     assert re.search(r"the GIL was held for some [\d.]+ s, by samples: [\d.]+ s in the interpreter, [\d.]+ s in other code, .* s asleep$", run.err, re.M)
 
 
-@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), pythons.NEWEST), ids=ids)
 def test_stacks_of_holders(python, tmp_path):
     path = tmp_path / "gil.folded"
     command = python.command("gilwaits.py", "0.6", "7")
@@ -181,7 +181,7 @@ def test_stacks_of_holders(python, tmp_path):
     assert sum(blocks.values()) <= seconds_of(run.err.split("waits for the GIL, ")[1].split(",")[0]) + 0.001
 
 
-@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), (3, 15)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((2, 7), (3, 6), (3, 11), pythons.NEWEST), ids=ids)
 def test_both_sides_of_a_wait(python, tmp_path):
     path = tmp_path / "gil.folded"
     run = pybpf("--mode=gil", "--gil-pairs", "--no-children", "-o", path, "--", *python.command("gilwaits.py", "0.6", "7"))
@@ -338,7 +338,7 @@ wakes()
 """
 
 
-@pytest.mark.parametrize("python", of_versions((3, 8), (3, 12), (3, 15)), ids=ids)
+@pytest.mark.parametrize("python", of_versions((3, 8), (3, 12), pythons.NEWEST), ids=ids)
 def test_a_wait_that_meets_several_holders_counts_once(python, tmp_path):
     """The holder is met in its loop, in sum(), in the generator, or not at all: those are stacks, but not waits."""
     saved, stats = tmp_path / "gil.json", tmp_path / "stats.json"

@@ -17,7 +17,7 @@ import peers  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
-SOME = [item for item in map(pythons.one, ((2, 7), (3, 6), (3, 8), (3, 13), (3, 15))) if item]
+SOME = [item for item in map(pythons.one, ((2, 7), (3, 6), (3, 8), (3, 13), pythons.NEWEST)) if item]
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
 IDLE = "[waiting for work] in idle pools and loops (--idle shows each)"

@@ -22,7 +22,7 @@ SAMPLES = 1500
 PAIRS = 500
 # Calls of many kinds; greenlets change stacks, and their C++ throws.
 PROGRAMS = ("callbacks", "greenlets", "objects", "threads")
-FOUND = [pythons.one(version=version) for version in ((3, 8), (3, 12), max(pythons.SUPPORTED))]
+FOUND = [pythons.one(version=version) for version in ((3, 8), (3, 12), pythons.NEWEST)]
 ITEMS = [item for item in FOUND if item]
 
 

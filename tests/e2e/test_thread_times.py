@@ -17,7 +17,7 @@ from harness import pybpf
 pytestmark = pytest.mark.usefixtures("profiler")
 
 US = 1e6
-VERSIONS = [(2, 7), (3, 8), (3, 11), (3, 12), (3, 13), (3, 15)]
+VERSIONS = [(2, 7), (3, 8), (3, 11), (3, 12), (3, 13), pythons.NEWEST]
 
 
 def differing():

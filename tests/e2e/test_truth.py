@@ -17,7 +17,7 @@ import stacks  # noqa: E402
 SAMPLES = 900
 SECONDS = 5  # 500 samples in step with the timer
 # One of each way in which CPython has kept its frames, the newest, and one without a GIL.
-WANTED = [{"version": version} for version in ((3, 8), (3, 11), (3, 12), max(pythons.SUPPORTED))]
+WANTED = [{"version": version} for version in ((3, 8), (3, 11), (3, 12), pythons.NEWEST)]
 FOUND = [pythons.one(**wanted) for wanted in [*WANTED, {"kind": "free-threaded"}]]
 ITEMS = [item for item in FOUND if item]  # what a machine lacks is named at the end of the run
 PROGRAMS = [rules.Program(name) for name in rules.names()]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("profiler")
 
 KINDS = ("sleep", "pipe", "tcp")
 STATES = {"sleep": "sleep", "pipe": "pipe", "tcp": "network"}
-VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 13), (3, 15))
+VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 13), pythons.NEWEST)
 PYTHONS = pythons.interpreters()
 
 
@@ -141,7 +141,7 @@ asks(queue.Queue())
 """
 
 
-@pytest.mark.parametrize("python", [one for one in map(pythons.one, ((3, 8), (3, 12), (3, 15))) if one], ids=lambda item: item.name)
+@pytest.mark.parametrize("python", [one for one in map(pythons.one, ((3, 8), (3, 12), pythons.NEWEST)) if one], ids=lambda item: item.name)
 def test_text_names_the_nearest_function_that_is_the_programs_own(python):
     run = harness.pybpf("--mode=wall", "-f", "text", "--", *python.argv, "-c", ASKS)
     row = r"^.* (\d+) +[\d.]+ ms  \[lock\] in asks \(<string>\), via Condition\.wait \(threading\.py\)$"

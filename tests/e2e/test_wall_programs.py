@@ -14,7 +14,7 @@ from harness import pybpf
 pytestmark = pytest.mark.usefixtures("profiler")
 
 US = 1e6
-SOME = [item for item in map(pythons.one, ((3, 8), (3, 12), (3, 15))) if item]
+SOME = [item for item in map(pythons.one, ((3, 8), (3, 12), pythons.NEWEST)) if item]
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
 

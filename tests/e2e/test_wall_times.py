@@ -21,7 +21,7 @@ chromium = html_page.chromium  # a fixture
 
 US = 1e6
 NS = 1e9
-VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 12), (3, 13), (3, 15))
+VERSIONS = ((2, 7), (3, 8), (3, 11), (3, 12), (3, 13), pythons.NEWEST)
 PYTHONS = pythons.interpreters()
 SHORTEST = 1000  # microseconds, that are drawn
 
