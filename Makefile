@@ -48,6 +48,7 @@ CC := $(ARCH:arm64=aarch64)-linux-gnu-gcc --sysroot=$(SYSROOT)
 STRIP ?= $(ARCH:arm64=aarch64)-linux-gnu-strip
 BUILD ?= build/$(ARCH)
 DEPS := tools/install-deps --$(ARCH) && tools/setup-pythons $(ARCH)-bookworm
+STATIC_FOR := $(SYSROOT) bookworm $(ARCH:arm64=aarch64)-linux-gnu
 endif
 BUILD ?= build
 
@@ -88,16 +89,18 @@ endif
 
 USER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DPYBPF_VERSION='"$(VERSION)"' $(WARN) $(SAME_PATHS) -Ibpf -Iuser -I$(BUILD) -isystem $(BUILD)/proto $(LIBBPF_CFLAGS)
 LDLIBS := $(LIBBPF_LIBS) -ldw -lelf -lz -lm -ljansson -lprotobuf-c -lncursesw -ltinfo -llzma -lyaml -liberty
-# Those that libdw.a and libelf.a call themselves.
-STATIC_LIBS := $(LDLIBS) -lbz2 -lzstd
+# For the network, and those that libdw.a and libelf.a call themselves.
+STATIC_LIBS := -lcurl -lmicrohttpd -lssl -lcrypto -lcares $(LDLIBS) -lbz2 -lzstd
 BPF_CFLAGS := -std=gnu11 -target bpf -D__TARGET_ARCH_$(ARCH) -mcpu=v3 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-unused-parameter \
 	-Wno-compare-distinct-pointer-types $(SAME_PATHS) -Ibpf -Ivmlinux/$(ARCH) $(LIBBPF_CFLAGS)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # A sanitizer reports functions and lines.
 SAN_CFLAGS := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
+# What the static binary has in place of members of the library, or of others' libraries.
+STATIC_SRC := user/network/static_curl.c user/network/no_host_libraries.c user/serve/static_microhttpd.c
 # All but the program's start is a library, of which tests link what they use.
-LIB_SRC := $(filter-out user/network/no_curl.c user/serve/no_microhttpd.c,$(wildcard user/*/*.c user/*/*/*.c))
+LIB_SRC := $(filter-out $(STATIC_SRC),$(wildcard user/*/*.c user/*/*/*.c))
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -118,11 +121,18 @@ all: $(BUILD)/pybpf
 $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/libuser.a
 	$(CC) $(HARDENING) $(LINK_HARDENING) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The folder of libcurl and libmicrohttpd for the static binary, which are built if they are not in the cache. The file
+# changes when the folder does.
+$(BUILD)/static-libraries: FORCE | $(BUILD)/flags
+	@CC='$(CC)' CFLAGS='$(HARDENING) $(CFLAGS)' tools/static-libraries $(STATIC_FOR) >$@.tmp
+	@if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+
 # An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the
 # end, for what libdw.a may lack (user/symbols/walk/elfutils_tree.c).
-$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/walk/no_debuginfod.o $(BUILD)/user/network/no_curl.o $(BUILD)/user/serve/no_microhttpd.o \
-	$(BUILD)/libuser.a
-	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) $(BUILD)/libuser.a
+$(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/walk/no_debuginfod.o $(STATIC_SRC:user/%.c=$(BUILD)/user/%.o) $(BUILD)/libuser.a \
+	$(BUILD)/static-libraries
+	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,--wrap=dlopen -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) \
+		-L$$(cat $(BUILD)/static-libraries)/usr/lib $(STATIC_LIBS) $(BUILD)/libuser.a
 
 .PHONY: static
 static: $(BUILD)/pybpf-static

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.request
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,9 @@ import yaml
 
 import containers
 import harness
+import nameserver
 import pythons
+import receiver
 import test_static
 from harness import PYBPF, TOP, total
 
@@ -33,6 +37,7 @@ import peers  # noqa: E402
 
 BUILD = Path(PYBPF).resolve().parent
 BUILD_LIMIT_S = 900
+CONTAINER = "pybpf-dist-%d" % os.getpid()
 SUITES = ("bookworm", "trixie", "sid")
 EPOCH = "1700000000"
 UNIT = "/usr/lib/systemd/system/pybpf-agent.service"
@@ -120,6 +125,9 @@ def test_tarball(dist, tmp_path, busy):
     check_profile(run([top / "bin/pybpf", "-p", busy.pid, "-d", 1]))
     assert {"bin", "lib", "share", "licences", "sbom.spdx.json", "README.md"} == {path.name for path in top.iterdir()}
     assert b"GNU LESSER GENERAL PUBLIC LICENSE" in b"".join(path.read_bytes() for path in (top / "licences").iterdir())
+    # The licence of a library that pybpf builds itself names its sources.
+    for name in ("curl", "libmicrohttpd"):
+        assert re.search(rb"the source package %s [0-9]\S+ of Debian" % name.encode(), (top / "licences" / name).read_bytes())
 
 
 def test_bill_of_materials(dist):
@@ -128,8 +136,9 @@ def test_bill_of_materials(dist):
     packages = {package["name"]: package for package in document["packages"]}
     assert document["spdxVersion"] == "SPDX-2.3" and document["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
     linked = {row[0] for row in (line.split() for line in run([test_static.STATIC, "version", "-v"]).splitlines()[1:])}
-    assert {"elfutils" if name == "libelf" else name for name in linked} < set(packages)
-    assert {"glibc", "gcc", "xz-utils", "bzip2"} < set(packages)
+    sources = {"libelf": "elfutils", "liblzma": "xz-utils", "libyaml-0": "libyaml"}
+    assert {sources.get(name, name) for name in linked} < set(packages)
+    assert {"glibc", "gcc", "xz-utils", "bzip2"} < set(packages) and packages["libmicrohttpd"]["licenseConcluded"] == "LGPL-2.1-or-later"
     for package in packages.values():
         assert package["licenseConcluded"] not in ("", "NOASSERTION") and package["versionInfo"][:1].isdigit()
     related = {row["relatedSpdxElement"] for row in document["relationships"] if row["relationshipType"] == "STATIC_LINK"}
@@ -335,7 +344,7 @@ def test_arm64_bill_of_materials(arm64):
     """The libraries of arm64's root, not those of this machine; the compiler's with the version of its sources."""
     document = json.loads(only(arm64, "*-aarch64.spdx.json").read_text())
     packages = {package["name"]: package["versionInfo"] for package in document["packages"]}
-    assert {"glibc", "gcc", "elfutils", "libbpf", "ncurses"} < set(packages)
+    assert {"glibc", "gcc", "elfutils", "libbpf", "ncurses", "curl", "openssl", "c-ares", "libmicrohttpd"} < set(packages)
     assert re.match(r"12\.\d", packages["gcc"]), packages
 
 
@@ -408,7 +417,7 @@ def write_bundle(dist, folder, arguments, capabilities, mounts=(), no_new_privil
 
 def run_image(dist, folder, *arguments, **options):
     write_bundle(dist, folder, *arguments, **options)
-    return run(["runc", "run", "pybpf-dist-%d" % os.getpid()], cwd=folder)
+    return run(["runc", "run", CONTAINER], cwd=folder)
 
 
 needs_runc = pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
@@ -435,6 +444,31 @@ def test_image_with_few_rights(dist, tmp_path, busy, arguments, shows):
     words = [str(busy.pid) if word == "PID" else word for word in arguments]
     out = run_image(dist, tmp_path, words, ["BPF", "PERFMON", "SYS_PTRACE"], [TRACEFS])
     assert re.search(shows.replace("PID", str(busy.pid)), out, re.M), out
+
+
+@needs_runc
+def test_image_sends_and_serves(dist, tmp_path, busy):
+    """An agent of the image, with the capabilities to become a user without rights, too: names by resolv.conf, TLS by the certificates of a mounted folder."""
+    etc, port = tmp_path / "etc", harness.free_port()
+    (etc / "ssl/certs").mkdir(parents=True)
+    (etc / "resolv.conf").write_text("nameserver %s\n" % nameserver.ADDRESS)
+    paths = receiver.certificate(tmp_path, nameserver.NAME)
+    shutil.copy(paths[0], etc / "ssl/certs/ca-certificates.crt")
+    mounts = [{"destination": "/etc", "type": "bind", "source": str(etc), "options": ["rbind", "ro"]}]
+    (tmp_path / "bundle").mkdir()
+    with receiver.receiving(context=receiver.server_context(paths)) as it, nameserver.answering(), ThreadPoolExecutor(1) as other:
+        arguments = ["agent", "-p", busy.pid, "--epoch", "1s", "--otlp", "https://%s:%d" % (nameserver.NAME, it.server.server_port),
+                     "--listen", "127.0.0.1:%d" % port]
+        running = other.submit(run_image, dist, tmp_path / "bundle", arguments, ["BPF", "PERFMON", "SYS_PTRACE", "SETUID", "SETGID"], mounts)
+        try:
+            harness.wait_for(lambda: it.requests or running.done())
+            assert not running.done(), running.result()
+            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=harness.PATIENCE) as answer:
+                assert b"pybpf_requests_sent_total" in answer.read()
+        finally:
+            subprocess.run(["runc", "kill", CONTAINER, "TERM"], check=False)
+        running.result()
+    assert all(b"cpython" in gzip.decompress(request.body) for request in it.requests)
 
 
 @needs_runc

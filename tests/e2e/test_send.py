@@ -2,7 +2,10 @@
 """-o URL: profiles that are sent, and what becomes of those that are not."""
 
 import gzip
+import os
 import re
+import shutil
+import subprocess
 import urllib.parse
 from pathlib import Path
 
@@ -95,6 +98,26 @@ def test_headers_and_a_token(saved, tmp_path):
     assert it.requests[0].headers["Authorization"] == "Bearer abc"
     token.chmod(0o604)
     assert "chmod 600 it" in harness.one_sentence(send(saved, "http://localhost:1/", "--http-token", token, code=1))
+
+
+def test_no_authority_but_the_named_ones(saved, tmp_path):
+    """Those of the system are not trusted as well: the server's own is in the folder that libcurl was built with."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    server, other = receiver.certificate(folder), receiver.certificate(tmp_path, "other.test")
+    shutil.copy(server[0], folder / "ca-certificates.crt")
+    subprocess.run(["openssl", "rehash", folder], check=True)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("SSL_CERT")}
+
+    def send_with(*options):
+        command = [harness.PYBPF, "report", saved, "-q", "-o", it.url, *options]
+        enter = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/ssl/certs && exec "$@"', folder, *command]
+        return subprocess.run([*map(str, enter)], capture_output=True, text=True, env=environment, timeout=harness.PATIENCE)
+
+    with receiving(context=receiver.server_context(server)) as it:
+        assert send_with().returncode == 0
+        refused = send_with("--http-ca", other[0])
+    assert refused.returncode == 1 and "certificate" in refused.stderr and len(it.requests) == 1, refused.stderr
 
 
 def test_an_empty_profile_is_not_sent(saved):

@@ -10,6 +10,8 @@ from artefact import TOP
 # SPDX's expressions for what /usr/share/doc/PACKAGE/copyright says of the parts that are linked, by source package.
 LICENCES = {
     "bzip2": "bzip2-1.0.6",
+    "c-ares": "MIT",
+    "curl": "curl",
     "elfutils": "GPL-2.0-or-later OR LGPL-3.0-or-later",
     "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later",
@@ -17,14 +19,17 @@ LICENCES = {
     "libyaml": "MIT",
     "libbpf": "LGPL-2.1-only OR BSD-2-Clause",
     "libiberty": "LGPL-2.1-or-later",
+    "libmicrohttpd": "LGPL-2.1-or-later",
     "libzstd": "BSD-3-Clause OR GPL-2.0-only",
     "ncurses": "X11-distribute-modifications-variant",
+    "openssl": "Apache-2.0",
     "protobuf-c": "BSD-2-Clause",
     "xz-utils": "LicenseRef-Public-Domain",
     "zlib": "Zlib",
 }
 COMMON = Path("/usr/share/common-licenses")
-ARCHIVES = "archives.tsv"  # of the root of another architecture: what its packages hold to be linked
+# Of the root of another architecture, and of the folder of tools/static-libraries: which packages hold what can be linked.
+ARCHIVES = "archives.tsv"
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def archives(map_file):
 
 
 def find_root(path):
-    """The root of another architecture in which a file is, of tools/setup-pythons; else this machine's."""
+    """The root of tools/setup-pythons or tools/static-libraries in which a file is; else this machine's."""
     return next((parent for parent in Path(path).parents if (parent / ARCHIVES).is_file()), Path("/"))
 
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * --version and `pybpf version`, which say how pybpf was linked, and with -v the versions of the libraries. The list
- * marks those that are linked in: an update of the system does not change them.
+ * marks those that are linked in: an update of the system does not change them. Libraries for the network are told only
+ * if they are linked in, since they are loaded by those processes alone that use them.
  */
 #include <bpf/libbpf.h>
 #include <curses.h>
@@ -21,6 +22,8 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "network/network.h"
+#include "serve/serve.h"
 
 /* Returns whether this program needs no library of the host. */
 static bool is_static(void)
@@ -52,6 +55,9 @@ static void print_library(const char *name, const char *version, void (*function
 
 void cli_version(bool libraries)
 {
+	struct network_library network[NETWORK_LIBRARIES_MAX];
+	size_t count;
+
 	printf("pybpf %s%s\n", PYBPF_VERSION, is_static() ? " (static)" : "");
 	if (!libraries)
 		return;
@@ -64,6 +70,11 @@ void cli_version(bool libraries)
 	print_library("protobuf-c", protobuf_c_version(), (void (*)(void))protobuf_c_version);
 	/* With terminfo's library, which is of the same source. The text is "ncurses 6.4.20221231". */
 	print_library("ncurses", strrchr(curses_version(), ' ') + 1, (void (*)(void))curses_version);
+	count = network_linked(network);
+	for (size_t i = 0; i < count; i++)
+		printf("  %-10s %s, linked in\n", network[i].name, network[i].version);
+	if (serve_linked())
+		printf("  libmicrohttpd %s, linked in\n", serve_linked());
 	/* It has no version, and is a static library only. */
 	puts("  libiberty  linked in");
 }

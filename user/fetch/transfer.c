@@ -23,8 +23,7 @@ int fetch_transfer_init(struct fetch_transfer *transfer, const struct fetch_proc
 {
 	*transfer = (struct fetch_transfer){.process = process};
 	transfer->multi = process->curl.multi_init();
-	transfer->easy = process->curl.easy_init();
-	return transfer->multi && transfer->easy ? 0 : -ENOMEM;
+	return transfer->multi ? 0 : -ENOMEM;
 }
 
 /* Returns the bytes that were taken: fewer end the transfer. */
@@ -60,7 +59,8 @@ static CURLcode set_options(struct fetch_transfer *transfer, const char *url)
 	code = code ?: set(easy, CURLOPT_WRITEDATA, transfer);
 	code = code ?: set(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	code = code ?: set(easy, CURLOPT_NOSIGNAL, 1L);
-	return code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+	code = code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+	return code ?: network_trust(&transfer->process->curl, easy, NULL);
 }
 
 /* Ends the process when the one that asks has ended: questions come one at a time, after an answer. */
@@ -116,6 +116,8 @@ static int judge(const struct fetch_transfer *transfer, CURLcode code, char *tex
 		return 0;
 	if (status && status != FOUND)
 		snprintf(text, size, "it answers %ld", status);
+	else if (code == CURLE_PEER_FAILED_VERIFICATION && curl->knows_no_authority)
+		snprintf(text, size, "%s", NETWORK_NO_AUTHORITY "; name a file of them by SSL_CERT_FILE");
 	else
 		snprintf(text, size, "%s", *transfer->error ? transfer->error : curl->easy_strerror(code));
 	return -EIO;
@@ -131,12 +133,14 @@ int fetch_transfer_run(struct fetch_transfer *transfer, const char *url, double 
 	transfer->size = 0;
 	transfer->write_error = 0;
 	transfer->heard_s = now_s();
-	curl->easy_reset(transfer->easy);
+	/* As in push/transfer.c. */
+	curl->easy_cleanup(transfer->easy);
+	transfer->easy = curl->easy_init();
 	if (ftruncate(transfer->process->file, 0)) {
 		snprintf(text, size, "cannot empty the file in memory: %s", strerror(errno));
 		return -EIO;
 	}
-	code = set_options(transfer, url);
+	code = transfer->easy ? set_options(transfer, url) : CURLE_OUT_OF_MEMORY;
 	if (code || curl->multi_add_handle(transfer->multi, transfer->easy)) {
 		snprintf(text, size, "cannot prepare the request: %s",
 			 code ? curl->easy_strerror(code) : strerror(ENOMEM));

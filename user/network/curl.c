@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "network/curl.h"
+#include "network/network.h"
 
 /* The name of its interface, which has been the same since 2006. */
 #define LIBRARY "libcurl.so.4"
@@ -18,20 +18,9 @@ int network_curl_load(struct network_curl *curl, struct error *error)
 		void *to;
 		const char *name;
 	} functions[] = {
-		{&curl->global_init, "curl_global_init"},
-		{&curl->easy_init, "curl_easy_init"},
-		{&curl->easy_reset, "curl_easy_reset"},
-		{&curl->easy_setopt, "curl_easy_setopt"},
-		{&curl->easy_getinfo, "curl_easy_getinfo"},
-		{&curl->easy_strerror, "curl_easy_strerror"},
-		{&curl->slist_append, "curl_slist_append"},
-		{&curl->slist_free_all, "curl_slist_free_all"},
-		{&curl->multi_init, "curl_multi_init"},
-		{&curl->multi_add_handle, "curl_multi_add_handle"},
-		{&curl->multi_remove_handle, "curl_multi_remove_handle"},
-		{&curl->multi_perform, "curl_multi_perform"},
-		{&curl->multi_info_read, "curl_multi_info_read"},
-		{&curl->multi_poll, "curl_multi_poll"},
+#define ROW(name) {&curl->name, "curl_" #name},
+		NETWORK_CURL_FUNCTIONS(ROW)
+#undef ROW
 	};
 
 	if (!library)
@@ -46,5 +35,12 @@ int network_curl_load(struct network_curl *curl, struct error *error)
 					 "cannot use the network: %s lacks %s, which libcurl has had since 7.66",
 					 LIBRARY, functions[i].name);
 	}
+	network_find_authorities(curl, false);
+	return 0;
+}
+
+size_t network_linked(struct network_library *libraries)
+{
+	(void)libraries;
 	return 0;
 }

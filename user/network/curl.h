@@ -4,28 +4,55 @@
 #define NETWORK_CURL_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
-/* The names of functions are libcurl's. Typed by its header, and found in the library when the process begins. */
-struct network_curl {
-	__typeof__(&curl_global_init) global_init;
-	__typeof__(&curl_easy_init) easy_init;
-	__typeof__(&curl_easy_reset) easy_reset;
-	__typeof__(&curl_easy_setopt) easy_setopt;
-	__typeof__(&curl_easy_getinfo) easy_getinfo;
-	__typeof__(&curl_easy_strerror) easy_strerror;
-	__typeof__(&curl_slist_append) slist_append;
-	__typeof__(&curl_slist_free_all) slist_free_all;
-	__typeof__(&curl_multi_init) multi_init;
-	__typeof__(&curl_multi_add_handle) multi_add_handle;
-	__typeof__(&curl_multi_remove_handle) multi_remove_handle;
-	__typeof__(&curl_multi_perform) multi_perform;
-	__typeof__(&curl_multi_info_read) multi_info_read;
-	__typeof__(&curl_multi_poll) multi_poll;
-};
+/* X(NAME) for each function that is called, which is curl_NAME in the library. */
+#define NETWORK_CURL_FUNCTIONS(X)                                                                                      \
+	X(global_init)                                                                                                 \
+	X(easy_init)                                                                                                   \
+	X(easy_cleanup)                                                                                                \
+	X(easy_setopt)                                                                                                 \
+	X(easy_getinfo)                                                                                                \
+	X(easy_strerror)                                                                                               \
+	X(slist_append)                                                                                                \
+	X(slist_free_all)                                                                                              \
+	X(multi_init)                                                                                                  \
+	X(multi_add_handle)                                                                                            \
+	X(multi_remove_handle)                                                                                         \
+	X(multi_perform)                                                                                               \
+	X(multi_info_read)                                                                                             \
+	X(multi_poll)
 
-/* Loads libcurl. Returns 0, or -ENOSYS with a sentence in *error. */
+struct network_curl {
+	/* Typed by the library's header, and found in the library when the process begins. */
+#define NETWORK_CURL_MEMBER(name) __typeof__(&curl_##name) name;
+	NETWORK_CURL_FUNCTIONS(NETWORK_CURL_MEMBER)
+#undef NETWORK_CURL_MEMBER
+	/* The certificates of authorities; both NULL: in the places that the library was built with. */
+	const char *ca_file, *ca_folder;
+	bool knows_no_authority; /* there are none: every server of https is refused */
+};
+/* A part of a sentence for that. */
+#define NETWORK_NO_AUTHORITY "no authority's certificate is on this machine, or in this container"
+
+/*
+ * Loads libcurl, or takes the one that is linked in, and finds the certificates of authorities. Returns 0, or -ENOSYS
+ * with a sentence in *error.
+ */
 int network_curl_load(struct network_curl *curl, struct error *error);
+
+/*
+ * Finds the certificates of authorities: those that SSL_CERT_FILE or SSL_CERT_DIR names, which may stay unread until
+ * later. looks: else those of the places where distributions have them.
+ */
+void network_find_authorities(struct network_curl *curl, bool looks);
+
+/*
+ * Makes a transfer trust the authorities whose certificates are in pem, which must live as long as the transfer, and
+ * no other; pem NULL: those that were found. Returns what libcurl returns.
+ */
+CURLcode network_trust(const struct network_curl *curl, CURL *easy, const char *pem);
 
 #endif

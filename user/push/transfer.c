@@ -24,8 +24,7 @@ int push_transfer_init(struct push_transfer *transfer, const struct push_process
 {
 	*transfer = (struct push_transfer){.process = process};
 	transfer->multi = process->curl.multi_init();
-	transfer->easy = process->curl.easy_init();
-	return transfer->multi && transfer->easy ? 0 : -ENOMEM;
+	return transfer->multi ? 0 : -ENOMEM;
 }
 
 static int add_header(struct push_transfer *transfer, const char *line)
@@ -96,7 +95,7 @@ static CURLcode set_options(struct push_transfer *transfer, const struct push_bo
 	code = code ?: set(easy, CURLOPT_NOSIGNAL, 1L);
 	code = code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
 	code = code ?: set(easy, CURLOPT_TIMEOUT_MS, (long)(process->timeout_s * 1000));
-	code = code ?: set_blob(transfer, CURLOPT_CAINFO_BLOB, process->secrets.ca);
+	code = code ?: network_trust(&process->curl, easy, process->secrets.ca);
 	code = code ?: set_blob(transfer, CURLOPT_SSLCERT_BLOB, process->secrets.certificate);
 	return code ?: set_blob(transfer, CURLOPT_SSLKEY_BLOB, process->secrets.key);
 }
@@ -113,7 +112,12 @@ int push_transfer_begin(struct push_transfer *transfer, const struct push_body *
 	if (err || asprintf(&transfer->url, "%s%s", transfer->process->url, body->message.suffix) < 0)
 		return -ENOMEM;
 	transfer->answer_size = 0;
-	curl->easy_reset(transfer->easy);
+	/* c-ares reads resolv.conf when a handle is made. What is connected, and names that are known, are the multi
+	 * handle's. */
+	curl->easy_cleanup(transfer->easy);
+	transfer->easy = curl->easy_init();
+	if (!transfer->easy)
+		return -ENOMEM;
 	code = set_options(transfer, body);
 	if (code) {
 		snprintf(transfer->error, sizeof(transfer->error), "libcurl does not take an option: %s",
@@ -166,13 +170,18 @@ bool push_transfer_step(struct push_transfer *transfer, struct push_outcome *out
 	if (message->data.result == CURLE_OK) {
 		judge_answer(transfer, outcome);
 	} else {
-		if (is_trust(message->data.result))
+		const bool trust = is_trust(message->data.result);
+
+		if (trust)
 			outcome->verdict = PUSH_UNTRUSTED;
 		else if (message->data.result == CURLE_URL_MALFORMAT ||
 			 message->data.result == CURLE_UNSUPPORTED_PROTOCOL)
 			outcome->verdict = PUSH_WRONG;
 		snprintf(outcome->text, sizeof(outcome->text), "%s",
-			 *transfer->error ? transfer->error : curl->easy_strerror(message->data.result));
+			 trust && curl->knows_no_authority && !transfer->process->secrets.ca ? NETWORK_NO_AUTHORITY
+				 "; name a file of them by --http-ca or SSL_CERT_FILE"
+			 : *transfer->error ? transfer->error
+					    : curl->easy_strerror(message->data.result));
 	}
 	curl->multi_remove_handle(transfer->multi, transfer->easy);
 	transfer->runs = false;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -85,10 +87,27 @@ int rights_landlock_restrict(const int *folders, size_t count, bool reads)
 	return restrict_self(ruleset);
 }
 
+/* Allows to read a file, or all below a folder. A missing one allows nothing. Returns 0 or negative errno. */
+static int allow_reading(int ruleset, const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), err = 0;
+	struct stat status;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &status))
+		err = -errno;
+	else
+		err = allow_beneath(ruleset, S_ISDIR(status.st_mode) ? READS : LANDLOCK_ACCESS_FS_READ_FILE, fd);
+	close(fd);
+	return err;
+}
+
 int rights_landlock_read_settings(void)
 {
-	/* Where distributions keep them, and where /etc/resolv.conf may point to. */
-	static const char *const folders[] = {
+	/* Where distributions keep them, and where /etc/resolv.conf may point to; then those that who calls has named.
+	 */
+	const char *const paths[] = {
 		"/etc",
 		"/usr",
 		"/lib",
@@ -99,24 +118,18 @@ int rights_landlock_read_settings(void)
 		"/var/lib/ca-certificates",
 		"/nix/store",
 		"/gnu/store",
+		"/dev/null",
+		"/dev/random",
+		"/dev/urandom",
+		getenv("SSL_CERT_FILE"),
+		getenv("SSL_CERT_DIR"),
 	};
-	static const char *const files[] = {"/dev/null", "/dev/random", "/dev/urandom"};
-	const size_t nr_folders = sizeof(folders) / sizeof(*folders), nr = nr_folders + sizeof(files) / sizeof(*files);
 	int ruleset = create_ruleset(WRITES | READS), err = 0;
 
 	if (ruleset < 0)
 		return ruleset;
-	for (size_t i = 0; i < nr && !err; i++) {
-		bool folder = i < nr_folders;
-		int fd = open(folder ? folders[i] : files[i - nr_folders], O_PATH | O_CLOEXEC);
-
-		/* A missing one allows nothing. */
-		if (fd < 0)
-			continue;
-		err = allow_beneath(ruleset, LANDLOCK_ACCESS_FS_READ_FILE | (folder ? LANDLOCK_ACCESS_FS_READ_DIR : 0),
-				    fd);
-		close(fd);
-	}
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths) && !err; i++)
+		err = paths[i] ? allow_reading(ruleset, paths[i]) : 0;
 	if (err) {
 		close(ruleset);
 		return err;

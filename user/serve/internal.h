@@ -12,25 +12,31 @@
 /* Most requests that wait for the other process. */
 #define SERVE_WAITING_MAX 32
 
-/* The names of functions are libmicrohttpd's. Typed by its header, and found in the library. */
+/* X(NAME) for each function that is called, which is MHD_NAME in the library. */
+#define SERVE_MICROHTTPD_FUNCTIONS(X)                                                                                  \
+	X(start_daemon)                                                                                                \
+	X(run)                                                                                                         \
+	X(get_timeout)                                                                                                 \
+	X(get_daemon_info)                                                                                             \
+	X(get_connection_info)                                                                                         \
+	X(lookup_connection_value)                                                                                     \
+	X(create_response_from_buffer)                                                                                 \
+	X(create_response_from_callback)                                                                               \
+	X(create_response_from_fd64)                                                                                   \
+	X(add_response_header)                                                                                         \
+	X(queue_response)                                                                                              \
+	X(destroy_response)                                                                                            \
+	X(suspend_connection)                                                                                          \
+	X(resume_connection)
+
+/* Typed by the library's header, and found in the library. */
 struct serve_microhttpd {
-	__typeof__(&MHD_start_daemon) start_daemon;
-	__typeof__(&MHD_run) run;
-	__typeof__(&MHD_get_timeout) get_timeout;
-	__typeof__(&MHD_get_daemon_info) get_daemon_info;
-	__typeof__(&MHD_get_connection_info) get_connection_info;
-	__typeof__(&MHD_lookup_connection_value) lookup_connection_value;
-	__typeof__(&MHD_create_response_from_buffer) create_response_from_buffer;
-	__typeof__(&MHD_create_response_from_callback) create_response_from_callback;
-	__typeof__(&MHD_create_response_from_fd64) create_response_from_fd64;
-	__typeof__(&MHD_add_response_header) add_response_header;
-	__typeof__(&MHD_queue_response) queue_response;
-	__typeof__(&MHD_destroy_response) destroy_response;
-	__typeof__(&MHD_suspend_connection) suspend_connection;
-	__typeof__(&MHD_resume_connection) resume_connection;
+#define SERVE_MICROHTTPD_MEMBER(name) __typeof__(&MHD_##name) name;
+	SERVE_MICROHTTPD_FUNCTIONS(SERVE_MICROHTTPD_MEMBER)
+#undef SERVE_MICROHTTPD_MEMBER
 };
 
-/* Loads libmicrohttpd. Returns 0, or -ENOSYS with a sentence in *error. */
+/* Loads libmicrohttpd, or takes the one that is linked in. Returns 0, or -ENOSYS with a sentence in *error. */
 int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error);
 
 /* A message to the process that samples. */

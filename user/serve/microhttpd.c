@@ -18,20 +18,9 @@ int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error)
 		void *to;
 		const char *name;
 	} functions[] = {
-		{&mhd->start_daemon, "MHD_start_daemon"},
-		{&mhd->run, "MHD_run"},
-		{&mhd->get_timeout, "MHD_get_timeout"},
-		{&mhd->get_daemon_info, "MHD_get_daemon_info"},
-		{&mhd->get_connection_info, "MHD_get_connection_info"},
-		{&mhd->lookup_connection_value, "MHD_lookup_connection_value"},
-		{&mhd->create_response_from_buffer, "MHD_create_response_from_buffer"},
-		{&mhd->create_response_from_callback, "MHD_create_response_from_callback"},
-		{&mhd->create_response_from_fd64, "MHD_create_response_from_fd64"},
-		{&mhd->add_response_header, "MHD_add_response_header"},
-		{&mhd->queue_response, "MHD_queue_response"},
-		{&mhd->destroy_response, "MHD_destroy_response"},
-		{&mhd->suspend_connection, "MHD_suspend_connection"},
-		{&mhd->resume_connection, "MHD_resume_connection"},
+#define ROW(name) {&mhd->name, "MHD_" #name},
+		SERVE_MICROHTTPD_FUNCTIONS(ROW)
+#undef ROW
 	};
 
 	if (!library)
@@ -47,4 +36,9 @@ int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error)
 					 functions[i].name);
 	}
 	return 0;
+}
+
+const char *serve_linked(void)
+{
+	return NULL;
 }

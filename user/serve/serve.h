@@ -113,4 +113,7 @@ void serve_count(const struct serve *serve, struct serve_counts *counts);
  */
 void serve_end(struct serve **ended);
 
+/* Returns the version of libmicrohttpd if it is linked in, else NULL. */
+const char *serve_linked(void);
+
 #endif

@@ -234,7 +234,7 @@ static CURL *play_init(void)
 	return &played;
 }
 
-static void play_reset(CURL *easy)
+static void play_cleanup(CURL *easy)
 {
 	(void)easy;
 	played.bytes = NULL;
@@ -266,7 +266,7 @@ static CURLMcode play_remove(CURLM *multi, CURL *easy)
 
 static const struct network_curl play_curl = {
 	.easy_init = play_init,
-	.easy_reset = play_reset,
+	.easy_cleanup = play_cleanup,
 	.easy_setopt = play_setopt,
 	.easy_getinfo = play_getinfo,
 	.easy_strerror = play_strerror,
