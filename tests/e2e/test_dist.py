@@ -24,6 +24,7 @@ import pytest
 import yaml
 
 import containers
+import formats
 import harness
 import nameserver
 import pythons
@@ -302,7 +303,7 @@ def arm64(tmp_path_factory):
     cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
     if platform.machine() != "x86_64" or not shutil.which("aarch64-linux-gnu-gcc"):
         pytest.skip("nothing is built for arm64 here; tools/install-deps --arm64 installs what it takes")
-    if not (cache / "arm64-bookworm/archives.tsv").exists():
+    if not (cache / "arm64-bookworm/usr/lib/aarch64-linux-gnu/libcares.a").exists():
         pytest.skip("no libraries of arm64: tools/setup-pythons arm64-bookworm fetches them")
     folder = tmp_path_factory.mktemp("arm64")
     flags = (BUILD / "flags").read_text(encoding="utf-8")
@@ -348,10 +349,24 @@ def test_arm64_bill_of_materials(arm64):
     assert re.match(r"12\.\d", packages["gcc"]), packages
 
 
-@pytest.mark.skipif(not shutil.which("qemu-aarch64-static"), reason="qemu-aarch64-static is not installed; tools/install-deps --arm64 installs it")
+needs_qemu = pytest.mark.skipif(not shutil.which("qemu-aarch64-static"),
+                                reason="qemu-aarch64-static is not installed; tools/install-deps --arm64 installs it")
+
+
+@needs_qemu
 def test_arm64_starts(arm64, tmp_path):
     unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
     assert run(["qemu-aarch64-static", tmp_path / "pybpf", "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
+
+
+@needs_qemu
+def test_arm64_sends(arm64, tmp_path):
+    unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
+    paths, saved = receiver.certificate(tmp_path), formats.made(tmp_path) / "recursive.pybpf"
+    with receiver.receiving(context=receiver.server_context(paths)) as it:
+        run(["qemu-aarch64-static", tmp_path / "pybpf", "report", saved, "-o", it.url, "--http-ca", paths[0]])
+    (request,) = it.requests
+    assert b"cpython" in gzip.decompress(request.body)
 
 
 # The rpm
