@@ -134,8 +134,9 @@ $(BUILD)/pybpf-static: $(BUILD)/user/main.o $(BUILD)/user/symbols/walk/no_debugi
 	$(CC) $(HARDENING) $(filter-out -pie,$(LINK_HARDENING)) -static-pie -Wl,--wrap=dlopen -Wl,-Map=$@.map $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) \
 		-L$$(cat $(BUILD)/static-libraries)/usr/lib $(STATIC_LIBS) $(BUILD)/libuser.a
 
-.PHONY: static
+.PHONY: static static-libraries
 static: $(BUILD)/pybpf-static
+static-libraries: $(BUILD)/static-libraries
 
 # Appended, not replaced: files of several rooms have one name.
 $(BUILD)/libuser.a: $(LIB_OBJ)
@@ -411,7 +412,7 @@ test-programs: unit-programs e2e-programs $(BUILD)/pybpf-san
 
 e2e-programs: $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fast_agent $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder \
-	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(BUILD)/pybpf-static
+	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(if $(WITHOUT_STATIC),,$(BUILD)/pybpf-static)
 
 .PHONY: mutants
 mutants:

@@ -7,6 +7,7 @@ tests/run-tests says what it wants by the environment; pytest alone runs everyth
     PYBPF_PYTHONS=...     of tests that profile a Python, those with one of these (tiers.chosen())
     PYBPF_JOURNAL=FILE    a line of JSON for each test that ended is added to it
     PYBPF_PASSED=FILE     a journal whose passed and skipped tests are left out
+    PYBPF_WITHOUT_STATIC  there is no static binary
     PYBPF=PROGRAM         the tested program, in a build folder, in which compiled tests are kept
 """
 import contextlib

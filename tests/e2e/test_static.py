@@ -16,6 +16,8 @@ import test_top_view
 from harness import PYBPF, total
 
 STATIC = Path(PYBPF).resolve().parent / "pybpf-static"
+needs_static = pytest.mark.skipif("PYBPF_WITHOUT_STATIC" in os.environ, reason="its libraries, of Debian's sources, could not be made")
+pytestmark = needs_static
 ENTER = """
 root=$1; shift
 mount --make-rprivate /

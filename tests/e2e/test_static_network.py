@@ -18,9 +18,9 @@ import receiver
 from receiver import receiving
 from test_agent import end
 from test_agent_push import base
-from test_static import STATIC, enter
+from test_static import STATIC, enter, needs_static
 
-pytestmark = pytest.mark.usefixtures("profiler")
+pytestmark = [pytest.mark.usefixtures("profiler"), needs_static]
 
 NETWORK = {"PATH": os.environ["PATH"]}
 
