@@ -573,7 +573,7 @@ def agent_manifest(replace=lambda text: text):
 
 
 def test_manifest_of_the_agent_by_schema():
-    """What it has in comments, too: the probes of a build that serves."""
+    """What it has in comments, too: the probes of an agent that serves."""
     found = agent_manifest()
     serving = agent_manifest(lambda text: re.sub(r"^( +)#(?=\w)", r"\1", text, flags=re.M))["DaemonSet"]
     (container,) = serving["spec"]["template"]["spec"]["containers"]
