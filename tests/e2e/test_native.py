@@ -204,7 +204,8 @@ def test_top():
     assert rows["nc_burn"]["file"] == "native_calls.so", rows["nc_burn"]
     assert rows["nc_burn"]["kind"] == "native" and rows["main"]["kind"] == "python"
     # In the last interval: before tables are there, which takes long beside a load, functions of C have no rows.
-    assert rows["nc_burn"]["total"] > 0.9 * rows["main"]["total"] > 0, (rows["nc_burn"], rows["main"])
+    # It may have a few samples then, of which some are outside of nc_burn().
+    assert rows["nc_burn"]["total"] + 3 > 0.9 * rows["main"]["total"] > 0, (rows["nc_burn"], rows["main"])
     assert rows["nc_burn"]["self"] > 0 and not rows["main"]["self"]
 
 
