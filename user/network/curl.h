@@ -38,8 +38,8 @@ struct network_curl {
 #define NETWORK_NO_AUTHORITY "no authority's certificate is on this machine, or in this container"
 
 /*
- * Loads libcurl, or takes the one that is linked in, and finds the certificates of authorities. Returns 0, or -ENOSYS
- * with a sentence in *error.
+ * Loads libcurl, if it is not linked in, and finds the certificates of authorities. Returns 0, or -ENOSYS with a
+ * sentence in *error.
  */
 int network_curl_load(struct network_curl *curl, struct error *error);
 

@@ -36,7 +36,7 @@ struct serve_microhttpd {
 #undef SERVE_MICROHTTPD_MEMBER
 };
 
-/* Loads libmicrohttpd, or takes the one that is linked in. Returns 0, or -ENOSYS with a sentence in *error. */
+/* Loads libmicrohttpd, if it is not linked in. Returns 0, or -ENOSYS with a sentence in *error. */
 int serve_microhttpd_load(struct serve_microhttpd *mhd, struct error *error);
 
 /* A message to the process that samples. */

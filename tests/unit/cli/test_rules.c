@@ -154,7 +154,7 @@ static bool does_name(const char *sentence, const char *name)
 	return strcmp(name, "--spool-size") == 0 && strstr(sentence, "--spool ");
 }
 
-/* A sentence names one of those that are needed at least: that another one will do as well may go without saying. */
+/* Where any of several options is enough, the sentence may name one of them. */
 static void test_each_sentence_names_both(void **state)
 {
 	char name[64];
