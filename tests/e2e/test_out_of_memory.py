@@ -5,6 +5,7 @@ its output is right. The libraries' allocations are among them.
 """
 
 import itertools
+import json
 import os
 import random
 import resource
@@ -99,7 +100,7 @@ def failed_well(result):
 def failed_sampling(result):
     """What was sampled is told also where it could not be written."""
     assert result.code == 1, result
-    assert not result.files, sorted(result.files)
+    assert not set(result.files) - {"stats"}, sorted(result.files)
     lines = result.err.splitlines()
     assert lines and all(line.startswith("pybpf: ") for line in lines), result.err
 
@@ -178,7 +179,8 @@ def test_run(profiler, spinning, shim, tmp_path, form):
     """Some allocations of a run that samples; the next time others."""
     output = tmp_path / "out"
     output.mkdir()
-    runs = Runs(shim, output, ["-p", spinning.pid, "-d", 0.1, "-F", 199, "-o", "@/run." + form, "--threads"])
+    words = ["-p", spinning.pid, "-d", 0.1, "-F", 199, "-o", "@/run." + form, "--threads", "--json-stats", "@/stats"]
+    runs = Runs(shim, output, words)
     whole = runs.run()
     assert whole.code == 0 and whole.allocations > 100, whole
     back = Runs(shim, output, [])
@@ -187,8 +189,10 @@ def test_run(profiler, spinning, shim, tmp_path, form):
         if result.code:
             failed_sampling(result)
             return
-        assert list(result.files) == ["run." + form]
+        assert sorted(result.files) == ["run." + form, "stats"]
         content = result.files["run." + form]
+        stats = json.loads(result.files["stats"])
+        assert stats["samples"]["taken"] + sum(stats["lost"].values()) == stats["samples"]["asked"], stats
         if form == "html":
             assert content.rstrip().endswith(b"</html>")
             return
@@ -197,7 +201,9 @@ def test_run(profiler, spinning, shim, tmp_path, form):
         run = harness.pybpf("report", "-q", "-f", "folded", path)
         path.unlink()
         assert run.code == 0, run.err
-        for stack, _ in harness.at_work(harness.parse(run.out)):
+        stacks = harness.parse(run.out)
+        assert harness.total(stacks) == stats["samples"]["taken"], (stats, run.out)
+        for stack, _ in harness.at_work(stacks):
             assert "python" in stack[0].name and "spin.py" in run.out, harness.show(stack)
 
     tasks = [(number, for_good) for for_good in (False, True) for number in range(1, whole.allocations + 1)]

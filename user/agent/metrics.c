@@ -70,6 +70,7 @@ static void add_lost_samples(struct rows *rows, const struct agent_part *part)
 #define ROW(n, class, key, text) class##_ROW(key, n)
 	PYBPF_COUNTERS(ROW)
 	add_lost(rows, part, "ring_buffer_full", account->unsent);
+	add_lost(rows, part, "no_memory", account->unkept);
 }
 
 static void add_lost_stacks(struct rows *rows, const struct agent_part *part, const char *cause, uint64_t ns)

@@ -45,6 +45,8 @@ static const struct session_entry sample_entries[] = {
 	/* Counted by user space: the stack was never sent by the kernel. */
 	{"lost", "ring_buffer_full", SESSION_EPOCH_COUNT(unsent), "lost",
 	 "whose stack never found room in the ring buffer"},
+	/* Likewise. */
+	{"lost", "no_memory", SESSION_EPOCH_COUNT(unkept), "lost", "for which pybpf found no memory"},
 	{"", "stacks", SESSION_COUNT(stacks)},
 #define STATE_ENTRY(name, text)                                                                                        \
 	{"state_s", text, SESSION_EPOCH_SECONDS(state_ns[PYBPF_STATE_##name]), PROFILE_ACCOUNT_STATES, text},

@@ -37,17 +37,35 @@ static int add_early(struct session *s, struct processes_record *process, const 
 	const struct pybpf_thread_key of = {.proc_id = process->proc_id};
 	uint32_t stack, owner, thread;
 
-	s->counters[PYBPF_COUNT_NO_INTERPRETER] += count->count;
 	/* They are counted as samples, which is not the unit of the values of events, nor of the time of threads. */
 	if (s->options.python_only || s->options.gil || s->options.exception || s->options.nr_events ||
 	    s->options.mode != SESSION_CPU)
 		return 0;
-	if (s->options.times)
-		s->counters[PYBPF_COUNT_UNTIMED] += count->count;
 	stack = stacks_add_pseudo(s->stacks, &pseudo);
 	if (stack == PROFILE_NONE || session_find_owners(s, &of, process, &owner, &thread))
 		return -ENOMEM;
-	return profile_add_sample(s->profile, stack, owner, thread, count->value);
+	if (profile_add_sample(s->profile, stack, owner, thread, count->value))
+		return -ENOMEM;
+	if (s->options.times)
+		s->counters[PYBPF_COUNT_UNTIMED] += count->count;
+	return 0;
+}
+
+static enum pybpf_counter counter_of(const struct pybpf_count_key *key)
+{
+	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
+		return PYBPF_COUNT_NO_INTERPRETER;
+	return key->no_frames_reason ? key->no_frames_reason : PYBPF_COUNT_PYTHON;
+}
+
+void session_lose_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count, int err)
+{
+	if (!s->lost_counts++)
+		log_warn("cannot keep samples: %s; the run goes on without them", strerror(-err));
+	/* The kernel has these in no counter. */
+	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
+		s->counters[PYBPF_COUNT_NO_INTERPRETER] += count->count;
+	s->unkept[counter_of(key)] += count->count;
 }
 
 /* Counts samples that were taken before pybpf knew what the process is. Returns 0 or -ENOMEM. */
@@ -55,9 +73,14 @@ static int add_undecided(struct session *s, struct processes_record *process, co
 {
 	enum processes_state state = process ? process->state : PROCESSES_OTHER;
 	enum pybpf_counter what = PYBPF_COUNT_NOT_READY;
+	int err;
 
-	if (state == PROCESSES_PYTHON && process->known_before_run)
-		return add_early(s, process, count);
+	if (state == PROCESSES_PYTHON && process->known_before_run) {
+		err = add_early(s, process, count);
+		if (!err)
+			s->counters[PYBPF_COUNT_NO_INTERPRETER] += count->count;
+		return err;
+	}
 	if (state == PROCESSES_LOOKING)
 		what = process->ended ? PYBPF_COUNT_MISSED : PYBPF_COUNT_NOT_READY;
 	else if (state != PROCESSES_PYTHON && s->options.all)
@@ -92,24 +115,29 @@ struct pybpf_count session_weigh_count(const struct session *s, const struct pyb
 	return weighed;
 }
 
-int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
+void session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count)
 {
 	struct processes_record *process = processes_find_record(s->processes, key->thread.proc_id);
 	struct session_counted counted = {.key = key, .count = count, .process = process};
+	int err;
 
 	/* A count exists, so the kernel's filters let the process pass. */
 	if (process)
 		process->wanted = true;
-	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED)
-		return add_undecided(s, process, count);
-	if (process && !key->no_frames_reason)
-		processes_mark_sampled(s->processes, process);
-	counted.stack = process ? stack_of(s, key) : PROFILE_NONE;
-	if (counted.stack == PROFILE_NONE) {
-		s->unsent[key->no_frames_reason ? key->no_frames_reason : PYBPF_COUNT_PYTHON] += count->count;
-		return 0;
+	if (key->stack_id == PYBPF_STACK_ID_UNDECIDED) {
+		err = add_undecided(s, process, count);
+	} else {
+		if (process && !key->no_frames_reason)
+			processes_mark_sampled(s->processes, process);
+		counted.stack = process ? stack_of(s, key) : PROFILE_NONE;
+		if (counted.stack == PROFILE_NONE) {
+			s->unsent[counter_of(key)] += count->count;
+			return;
+		}
+		err = session_measures_add_count(s, &counted);
 	}
-	return session_measures_add_count(s, &counted);
+	if (err)
+		session_lose_count(s, key, count, err);
 }
 
 /* What a pass over map counts takes. */
@@ -139,20 +167,21 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 {
 	struct pass *pass = arg;
 	struct pybpf_count weighed;
-	int err;
 
-	if (!is_of_pass(key, arg))
+	/* One that could not be deleted would count twice: it waits for the next pass. */
+	if (!is_of_pass(key, arg) || (!pass->due.all && note_taken(pass, key)))
 		return 0;
 	weighed = session_weigh_count(pass->session, key, count);
-	err = session_add_count(pass->session, key, &weighed);
-	return err || pass->due.all ? err : note_taken(pass, key);
+	session_add_count(pass->session, key, &weighed);
+	return 0;
 }
 
 static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	const struct pass *pass = arg;
 
-	return session_add_count(pass->session, key, count);
+	session_add_count(pass->session, key, count);
+	return 0;
 }
 
 /* Deletes the taken counts from the kernel's maps. Thread names exist in the kernel only with options.threads. */
@@ -263,12 +292,13 @@ static void own_cost(struct session_account *account)
 			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Moves samples whose stack never came from what the kernel counted them as to the lost ones. */
-static void take_unsent(const struct session *s, struct session_account *account)
+/* Moves samples that are not in the profile from what they were counted as to the lost ones. */
+static void take_lost(const struct session *s, struct session_account *account)
 {
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++) {
-		account->counters[i] -= s->unsent[i];
+		account->counters[i] -= s->unsent[i] + s->unkept[i];
 		account->unsent += s->unsent[i];
+		account->unkept += s->unkept[i];
 	}
 }
 
@@ -278,7 +308,7 @@ static void sum_up(const struct session *s, struct session_account *account)
 	for (int i = 0; i < PYBPF_NR_COUNTERS; i++)
 		account->counters[i] += s->counters[i];
 	account->counters[PYBPF_COUNT_ASKED] = session_account_asked(account);
-	take_unsent(s, account);
+	take_lost(s, account);
 	account->lost = session_account_lost(account);
 	account->taken = account->counters[PYBPF_COUNT_ASKED] - account->lost;
 	account->python = account->counters[PYBPF_COUNT_PYTHON];

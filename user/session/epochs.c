@@ -50,16 +50,23 @@ static int take_count(const struct pybpf_count_key *key, const struct pybpf_coun
 	struct epoch *epoch = arg;
 	const struct pybpf_count weighed = session_weigh_count(epoch->session, key, count);
 
+	int err = 0;
+
 	if (is_decided(key, epoch))
-		return session_add_count(epoch->session, key, &weighed);
-	return session_pending_add_count(&epoch->session->pending, key, &weighed);
+		session_add_count(epoch->session, key, &weighed);
+	else
+		err = session_pending_add_count(&epoch->session->pending, key, &weighed);
+	if (err)
+		session_lose_count(epoch->session, key, &weighed, err);
+	return 0;
 }
 
 static int add_count(const struct pybpf_count_key *key, const struct pybpf_count *count, void *arg)
 {
 	const struct epoch *epoch = arg;
 
-	return session_add_count(epoch->session, key, count);
+	session_add_count(epoch->session, key, count);
+	return 0;
 }
 
 /* Takes the old epoch's records, which are all in the ring buffer by now, and its counts. */

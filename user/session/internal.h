@@ -64,6 +64,8 @@ struct session {
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	/* Samples that the kernel counted and whose stack or process is not known, by the kernel's counter. */
 	uint64_t unsent[PYBPF_NR_COUNTERS];
+	uint64_t unkept[PYBPF_NR_COUNTERS]; /* likewise, for which user space found no memory */
+	uint64_t lost_counts;               /* of kernel's maps, likewise; their samples are in unkept */
 	uint64_t lost_records; /* of the kernel, that were broken or found no memory, and stacks likewise */
 };
 
@@ -97,8 +99,10 @@ void session_leave_memory(struct session *s);
 /* Returns a count of the kernel's map with its value: what its samples count for, of CPU samples. */
 struct pybpf_count session_weigh_count(const struct session *s, const struct pybpf_count_key *key,
 				       const struct pybpf_count *count);
-/* Adds a weighed count to the profile, or to a counter of lost samples. Returns 0 or -ENOMEM. */
-int session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
+/* Adds a weighed count to the profile, or to a counter of lost samples. */
+void session_add_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count);
+/* Counts the samples of a count as lost, as there is no memory for them: err < 0, the reason. */
+void session_lose_count(struct session *s, const struct pybpf_count_key *key, const struct pybpf_count *count, int err);
 
 /* Puts the facts, the measure and the account of the run into a profile. Returns 0 or -ENOMEM. */
 int session_describe(const struct session *s, const struct session_account *account, struct profile *profile);

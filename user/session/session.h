@@ -136,7 +136,8 @@ struct session_account_schedstat {
 struct session_account {
 	uint64_t counters[PYBPF_NR_COUNTERS];
 	uint64_t unsent; /* samples whose stack or process never came through a ring buffer */
-	uint64_t lost;   /* by any cause, including unsent */
+	uint64_t unkept; /* samples that user space found no memory for */
+	uint64_t lost;   /* by any cause, including these two */
 	uint64_t taken;
 	uint64_t python;             /* samples in the profile with Python frames */
 	uint64_t stacks;             /* distinct stacks in the profile */

@@ -18,6 +18,7 @@ static const struct session_account *make_account(void)
 {
 	static struct session_account a = {
 		.unsent = 3,
+		.unkept = 13,
 		.taken = 90,
 		.python = 80,
 		.stacks = 1,
@@ -105,11 +106,12 @@ static void test_json(void **state)
 		{"samples", "asked", 1000 + PYBPF_COUNT_ASKED},
 		{"samples", "taken", 90},
 		{"samples", "python", 80},
-		/* Eight causes, and the ring buffer. */
-		{"samples", "lost", 8 * 1000 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 3},
+		/* Eight causes, the ring buffer, and pybpf's memory. */
+		{"samples", "lost", 8 * 1000 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 3 + 13},
 		{"lost", "not_ready", 1001},
 		{"lost", "unreadable", 1008},
 		{"lost", "ring_buffer_full", 3},
+		{"lost", "no_memory", 13},
 		{"without_python", "no_interpreter", 1000 + PYBPF_COUNT_NO_INTERPRETER},
 		{"without_python", "no_frames", 1000 + PYBPF_COUNT_NO_FRAMES},
 		{"incomplete", "cut", 1000 + PYBPF_COUNT_CUT},
@@ -215,7 +217,7 @@ static void test_lines(void **state)
 		"1012 on Python threads outside of any Python function\n",
 		"\npybpf: lost: 1001 taken before the interpreter was found; ",
 		"; 1008 whose frames were being switched, or not readable; "
-		"3 whose stack never found room in the ring buffer\n",
+		"3 whose stack never found room in the ring buffer; 13 for which pybpf found no memory\n",
 		"pybpf: incomplete: 1016 deeper than 8,192 frames: leaf and root kept; ",
 		"\npybpf: 5 Python processes, 2 of them started during the run\n",
 		"\npybpf: 2 processes had more than one Python, one of them: 3.10 and 3.12\n",

@@ -30,8 +30,10 @@ static int add_count(struct session *s, const struct session_counted *counted)
 	err = err ?: profile_add_sample(s->profile, counted->stack, owner, thread, counted->count->value);
 	if (err || !s->options.times)
 		return err;
-	return session_times_know(&s->times, counted->key,
-				  profile_find_sample(s->profile, counted->stack, owner, thread), period ?: 1);
+	if (session_times_know(&s->times, counted->key, profile_find_sample(s->profile, counted->stack, owner, thread),
+			       period ?: 1))
+		s->counters[PYBPF_COUNT_UNTIMED] += counted->count->count;
+	return 0;
 }
 
 static void describe(const struct session *s, const struct session_account *account, struct profile_measure *values)
