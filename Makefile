@@ -280,6 +280,12 @@ $(BUILD)/reads.bpf.o: tests/vm/reads.bpf.c $(BUILD)/flags
 $(BUILD)/watch-reads: tests/vm/watch_reads.c $(BUILD)/reads.skel.h
 	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $< $(LDLIBS)
 
+$(BUILD)/few-rights: tests/vm/few_rights.c $(BUILD)/flags
+	$(CC) $(CFLAGS) $(USER_CFLAGS) -o $@ $<
+
+# What runs in emulated machines, beside pybpf itself.
+VM_PROGRAMS := $(BUILD)/watch-reads $(BUILD)/few-rights
+
 $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 	echo '/* NOLINTBEGIN */' >$@.tmp
 	$(BPFTOOL) gen skeleton $< name $*_bpf >>$@.tmp
@@ -410,7 +416,9 @@ replay-programs: $(REPLAY_BIN)
 
 test-programs: unit-programs e2e-programs $(BUILD)/pybpf-san
 
-e2e-programs: $(HOSTILE_BIN) $(BUILD)/watch-reads $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
+vm-programs: $(VM_PROGRAMS)
+
+e2e-programs: $(HOSTILE_BIN) $(VM_PROGRAMS) $(BUILD)/beat $(BUILD)/native.so $(BUILD)/native_calls.so $(BUILD)/linecheck \
 	$(BUILD)/made-profiles $(BUILD)/grown-profiles $(BUILD)/epochs $(BUILD)/fast_agent $(BUILD)/fits $(BUILD)/sources $(BUILD)/stepper $(BUILD)/unwinder \
 	$(BUILD)/walker $(BUILD)/push-driver $(BUILD)/serve-driver $(BUILD)/serve-driver-san $(if $(WITHOUT_STATIC),,$(BUILD)/pybpf-static)
 
@@ -425,7 +433,7 @@ kernels:
 ifneq ($(ARCH),$(HOST_ARCH))
 	@tools/setup-pythons $(foreach suite,bookworm trixie sid,$(ARCH)-$(suite))
 endif
-	@$(MAKE) --no-print-directory -s all $(BUILD)/watch-reads
+	@$(MAKE) --no-print-directory -s all vm-programs
 	@tests/vm/run-kernels --arch '$(ARCH)' --build '$(BUILD)' $(KERNELS)
 
 roots:

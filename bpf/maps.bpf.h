@@ -163,13 +163,6 @@ struct {
 	__uint(max_entries, 4096);
 } process_events SEC(".maps");
 
-/* User space attaches perf events here that record executable mappings; no program writes to it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-	__type(key, __u32);
-	__type(value, __u32);
-} mappings SEC(".maps");
-
 static __always_inline int walk_read(void *w, void *dst, __u32 size, __u64 addr)
 {
 	return (int)compat_read_user(dst, size, addr);

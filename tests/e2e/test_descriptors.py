@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import harness
-from test_rights import children, committer_of, is_forkserver, running
+from test_rights import children, committer_of, forkserver_of, opener_of, running
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -59,17 +59,17 @@ def handed_on(path):
 
 
 def test_each_process_of_a_run(spinning, tmp_path):
-    """Main, forkserver, helpers and committer; each has what its work needs, and no end of a socket that another one has."""
+    """Main, forkserver, helpers, committer and opener; each has what its work needs, and no end of a socket that another one has."""
     left_open = tmp_path / "left-open"
     left_open.write_text("")
     html, stats = tmp_path / "p.html", tmp_path / "stats.json"
     with handed_on(left_open) as high, running(
         "-o", html, "--json-stats", stats, "-p", spinning.pid, "-d", 4, pass_fds=[high]
     ) as process:
-        (forkserver,) = [child for child in children(process.pid) if is_forkserver(child)]
+        forkserver = forkserver_of(process.pid)
         committer, helpers = committer_of(process.pid), children(forkserver)
         main = descriptors(process.pid)
-        forkservers, committers = descriptors(forkserver), descriptors(committer)
+        forkservers, committers, openers = map(descriptors, (forkserver, committer, opener_of(process.pid)))
         helping = [descriptors(pid) for pid in helpers]
         err = os.readlink("/proc/%d/fd/2" % process.pid)
     assert 1 <= len(helpers) <= MOST_HELPERS
@@ -81,6 +81,9 @@ def test_each_process_of_a_run(spinning, tmp_path):
     for pid, links in zip(helpers, helping):
         assert kinds(links) == {"socket": 1, "/proc/%d/schedstat" % pid: 1}
         assert [links[fd] for fd in range(3)] == [NULL] * 3
+    # The opener: its socket, stderr, and the program that it attaches.
+    assert kinds(openers) == {"socket": 1, "bpf-prog": 1}
+    assert [openers[fd] for fd in range(3)] == [NULL, NULL, err]
     # The committer: its socket, stderr, and for each output the folder, and the file twice: to name it and to close it.
     assert [committers[fd] for fd in range(3)] == [NULL, NULL, err]
     (to_committer,) = inodes(committers)
@@ -98,13 +101,13 @@ def test_each_process_of_a_run(spinning, tmp_path):
     assert own.pop(str(left_open)) == 1
     for name in rest:
         assert own.pop(name) == 1
-    assert own.pop("socket") == len(inodes(main)) == 2 + len(helpers)
+    assert own.pop("socket") == len(inodes(main)) == 3 + len(helpers)
     assert own.pop("pidfd") == len(helpers)
     assert set(own) <= SAMPLING, own
     # No two processes have the same end of a socket.
-    ends = [inode for links in [main, forkservers, committers, *helping] for inode in inodes(links)]
+    ends = [inode for links in [main, forkservers, committers, openers, *helping] for inode in inodes(links)]
     assert len(ends) == len(set(ends))
-    for links in [forkservers, committers, *helping]:
+    for links in [forkservers, committers, openers, *helping]:
         assert str(left_open) not in links.values()
 
 

@@ -82,14 +82,13 @@ int kernel_consume_processes(struct kernel *k)
 	return 0;
 }
 
-int kernel_consume_mappings(struct kernel *k)
+void kernel_consume_mappings(struct kernel *k)
 {
 	while (k->mappings_head != k->mappings_tail) {
 		struct kernel_mapping mapping = k->mappings[k->mappings_head++ % RING_ROOM];
 
 		k->watcher.on_mapping(&mapping, k->watcher.arg);
 	}
-	return 0;
 }
 
 void kernel_get_watch_fds(const struct kernel *k, int fds[KERNEL_WATCH_FDS])

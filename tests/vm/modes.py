@@ -81,6 +81,27 @@ def check_cpu(outcome):
     assert expected in loaded and not other & loaded, "not %s, but %s" % (expected, sorted(loaded))
 
 
+def check_moves(outcome):
+    for name in ("comes_back", "comes_back_at_once"):
+        check_share("samples in %s()" % name, outcome, value(outcome.stacks, name, "spins"), outcome.said[name])
+    assert any("CPUs came online" in line for line in outcome.words), outcome.words
+
+
+def check_few(outcome):
+    """Debian's kernels ask for one more capability by default: that is said, and by doctor, and what to do about it."""
+    check_stands(outcome)
+    level, status = map(int, outcome.read("level").split())
+    first, doctor = outcome.read("first"), outcome.read("doctor")
+    asked = "kernel.perf_event_paranoid is %d: `sysctl kernel.perf_event_paranoid=2`" % level
+    if level > 2:
+        assert status == 1 and asked in first, first
+        assert re.search(r"^FAIL +perf limits +kernel.perf_event_paranoid = %d$" % level, doctor, re.M), doctor
+    else:
+        assert status == 0, first
+        assert re.search(r"^ok +perf limits ", doctor, re.M), doctor
+    return "kernel.perf_event_paranoid was %d" % level
+
+
 def check_chain(outcome):
     check_spins(outcome)
     loaded = programs_of(outcome)
@@ -419,6 +440,8 @@ def native(*row):
 MODES = [
     Mode("cpu", "spins", "", check_cpu),
     Mode("cpu, by tail calls", "spins", "--without-kernel-feature bpf_loop", check_chain),
+    Mode("cpu, CPUs come and go", "moves", "", check_moves),
+    Mode("cpu, with three capabilities", "stands", "-p {pid} -d 2", check_few, how="few"),
     Mode("-e cpu-clock", "spins", "-e cpu-clock", check_spins),
     # The emulated CPU counts no cycles.
     Mode("-e cycles", "spins", "-e cycles", check_spins, NEVER, r"-e cycles: .*use -e cpu-clock|cannot open a perf event"),

@@ -42,6 +42,36 @@ def part_spins():
     return {"cpu_s": spins(1.0)}
 
 
+def switch_cpu(number, on):
+    with open("/sys/devices/system/cpu/cpu%d/online" % number, "wb") as file:
+        file.write(b"1" if on else b"0")
+
+
+def comes_back(seconds):
+    return spins(seconds)
+
+
+def comes_back_at_once(seconds):
+    return spins(seconds)
+
+
+def part_moves():
+    """
+    A CPU is offline for some seconds, and then for less time than passes between two looks at the list of CPUs: events of
+    both times are gone. Either time it is long until the thread goes on there.
+    """
+    said = {}
+    for name, away_s, wait_s in (("comes_back", 3, 4), ("comes_back_at_once", 0, 13)):
+        switch_cpu(1, False)
+        time.sleep(away_s)
+        switch_cpu(1, True)
+        time.sleep(wait_s)
+        os.sched_setaffinity(0, {1})
+        said[name] = globals()[name](1.0)
+        os.sched_setaffinity(0, {0, 1})
+    return said
+
+
 def naps():
     for _ in range(NAPS):
         time.sleep(NAP_S)

@@ -3,6 +3,7 @@
 #ifndef KERNEL_INTERNAL_H
 #define KERNEL_INTERNAL_H
 
+#include "child/child.h"
 #include "kernel/events.h"
 #include "kernel/features.h"
 #include "kernel/kernel.h"
@@ -26,9 +27,12 @@ struct ring_buffer;
 
 /* One attachment of the sampler: a source on one CPU, or a tracepoint. */
 struct kernel_attached {
-	struct bpf_link *link;
-	int fd;        /* the event's descriptor if its rate is varied, owned by the link; else -1 */
-	bool is_clock; /* its period is made of nanoseconds */
+	struct bpf_link *link;            /* NULL while the CPU is offline, and if the opener has attached it */
+	int fd;                           /* the perf event's descriptor, owned by the link if there is one; else -1 */
+	int link_fd;                      /* the opener's link; -1: there is none */
+	const struct kernel_event *event; /* NULL: a tracepoint or function, of no CPU */
+	int cpu;
+	uint64_t enabled_ns; /* the time for which the event was enabled, when it was asked last */
 };
 
 struct kernel_sampler {
@@ -40,6 +44,14 @@ struct kernel_sampler {
 	unsigned freq;    /* Hz */
 	unsigned divisor; /* of it */
 	double shift;     /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
+};
+
+/* What was known of the machine's CPUs when they were looked at last. */
+struct kernel_cpus {
+	uint64_t online_hash;          /* of the list of those that are online */
+	uint64_t slept_ns;             /* how long the machine has slept since it started */
+	double next_look, next_checks; /* CLOCK_MONOTONIC seconds */
+	int checks;                    /* of all events, in this row */
 };
 
 struct kernel {
@@ -58,6 +70,8 @@ struct kernel {
 	struct bpf_link *cgroup_hook; /* NULL where no cgroups are wanted */
 	struct kernel_sampler sampler;
 	int sampled_cpus;
+	struct kernel_cpus cpus;
+	struct child opener;
 	uint32_t sets; /* the sets that samples use, in the encoding of struct pybpf_event */
 	int stats_fd;  /* -1: the programs' time is not measured */
 	int *chunks;   /* descriptors of the chunks of native frames' pages */
@@ -101,6 +115,20 @@ int kernel_open_tasks(struct bpf_program *iterator, const char *what);
 int kernel_read_tasks(struct bpf_program *iterator, const char *what, size_t size,
 		      void (*visit)(const void *record, void *arg), void *arg);
 
+/*
+ * Returns whether the CPU of the sampler's attachment of that number is offline, or has been since the last call: as
+ * kernel_mappings_lacks() tells it. The attachment is there no more then.
+ */
+bool kernel_sampler_lacks(struct kernel *k, int i);
+/*
+ * Opens the event of such an attachment and attaches its program. Returns 0 with the descriptors of the event and of
+ * the link, which is -1 where the event holds its program itself; else negative errno, -ENODEV or -ENXIO: the CPU is
+ * offline.
+ */
+int kernel_sampler_open(struct kernel *k, int i, int fds[2]);
+/* Takes over such descriptors. */
+void kernel_sampler_add(struct kernel *k, int i, const int fds[2]);
+
 /* Requirements of the options' events on the programs. */
 struct kernel_event_needs {
 	bool tracepoints, functions, memory, cookies;
@@ -114,6 +142,8 @@ bool kernel_event_needs_loop(const struct kernel_event_needs *needs);
 /* Fills *needs. Returns 0, or negative errno after reporting what this kernel lacks. */
 int kernel_check_events(const struct kernel *k, struct kernel_event_needs *needs);
 
+/* Returns the program that takes the samples of an event; NULL: of the timer. */
+struct bpf_program *kernel_get_program(const struct kernel *k, const struct kernel_event *event);
 /* Returns the program that takes samples, of the first event. */
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k);
 

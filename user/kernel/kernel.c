@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "kernel/internal.h"
+#include "kernel/opener.h"
 #include "kernel/waits.h"
 
 __attribute__((format(printf, 2, 0))) static int libbpf_says(enum libbpf_print_level level, const char *fmt,
@@ -91,6 +92,7 @@ void kernel_free(struct kernel *k)
 {
 	if (!k)
 		return;
+	kernel_end_opener(k);
 	kernel_detach_sampler(k);
 	kernel_detach_waits(k);
 	for (size_t i = 0; i < KERNEL_NR_HOOKS; i++)

@@ -101,7 +101,6 @@ static int size_maps(struct kernel *k)
 	err = err ?: bpf_map__set_max_entries(skel->maps.users, filter_size(&k->options.users));
 	err = err ?: bpf_map__set_max_entries(skel->maps.cgroups, filter_size(&k->options.cgroups) + MORE_CGROUPS);
 	err = err ?: bpf_map__set_max_entries(skel->maps.process_events, PROCESS_RING_BYTES);
-	err = err ?: bpf_map__set_max_entries(skel->maps.mappings, (uint32_t)cpus);
 	for (int set = 0; set < PYBPF_SETS && !err; set++) {
 		const struct kernel_set maps = kernel_get_set(k, set);
 

@@ -5,12 +5,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/limits.h>
-#include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/siphash.h"
+#include "kernel/perf_event.h"
 
 /*
  * Pages of each CPU's buffer, a power of two: room for 4,000 records. The start of a program makes some 5, and programs
@@ -27,17 +29,25 @@
 /* A buffer with less free room than this may have had no room for a record. */
 #define ROOM_FOR_ANY (2 * PATH_MAX)
 
+/* A CPU's buffer, and what the kernel said of it when it was asked last. */
+struct cpu {
+	struct kernel_perf_buffer buffer; /* zeroed while the CPU is offline */
+	uint64_t enabled_ns, lost;
+};
+
 struct kernel_mappings {
-	struct perf_buffer *buffer;
+	struct perf_event_attr attr;
+	struct cpu *cpus;
+	int nr_cpus;
+	size_t pages; /* of a buffer */
+	int epoll_fd;
+	void *copy; /* room for a record in one piece */
 	void (*visit)(const struct kernel_mapping *mapping, void *arg);
 	void *arg;
 	/* The mapping that was read last and has not been handed out: see take(). */
 	struct kernel_mapping last;
 	bool has_last;
-	size_t consumed;       /* bytes of one buffer, in one go */
 	bool lost_is_reported; /* in this go */
-	/* What the kernel says of each buffer when it is asked, which it can from Linux 6.0 on; NULL before. */
-	uint64_t *lost_of_buffer;
 	uint64_t lost;
 };
 
@@ -89,16 +99,20 @@ static void take(struct kernel_mappings *m, const struct kernel_mapping *mapping
 	m->has_last = true;
 }
 
-static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_header *header)
+/* Returns whether the kernel says how many records it has lost when it is asked, as it does from Linux 6.0 on. */
+static bool tells_lost(const struct kernel_mappings *m)
+{
+	return m->attr.read_format & PERF_FORMAT_LOST;
+}
+
+static void on_record(const struct perf_event_header *header, void *arg)
 {
 	const struct mmap2_record *record = (const void *)header;
-	struct kernel_mappings *m = ctx;
+	struct kernel_mappings *m = arg;
 
-	(void)cpu;
-	m->consumed += header->size;
 	if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
 		m->lost_is_reported = true;
-		if (!m->lost_of_buffer)
+		if (!tells_lost(m))
 			m->lost += ((const struct lost_record *)header)->lost;
 	} else if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(*record) && record->ino) {
 		const struct kernel_mapping mapping = {
@@ -111,54 +125,105 @@ static enum bpf_perf_event_ret on_record(void *ctx, int cpu, struct perf_event_h
 
 		take(m, &mapping);
 	}
-	return LIBBPF_PERF_EVENT_CONT;
 }
 
-/* Returns NULL with errno set: EINVAL for an attribute that the kernel does not know. */
-static struct perf_buffer *open_buffer(int events_map, struct perf_event_attr *attr, struct kernel_mappings *m)
+static void close_cpu(struct cpu *cpu)
 {
-	int cpus = libbpf_num_possible_cpus();
-	size_t pages = BUFFER_PAGES;
-	struct perf_buffer *buffer;
-
-	while (cpus > 0 && pages > BUFFER_PAGES_MIN && pages * (size_t)cpus > ALL_PAGES)
-		pages /= 2;
-	/* The user's other perf events may have used up the limit. */
-	while (!(buffer = perf_buffer__new_raw(events_map, pages, attr, on_record, m, NULL)) && errno == EPERM &&
-	       pages > BUFFER_PAGES_MIN)
-		pages /= 2;
-	return buffer;
+	kernel_perf_unmap(&cpu->buffer);
+	*cpu = (struct cpu){0};
 }
 
-struct kernel_mappings *kernel_mappings_new(int events_map, bool at_once,
+int kernel_mappings_open(struct kernel_mappings *m, int cpu)
+{
+	int fd = kernel_perf_open(&m->attr, cpu);
+
+	if (fd == -EINVAL && tells_lost(m)) {
+		m->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+		fd = kernel_perf_open(&m->attr, cpu);
+	}
+	return fd;
+}
+
+int kernel_mappings_add(struct kernel_mappings *m, int cpu, int fd)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+	struct cpu *added = &m->cpus[cpu];
+	int err;
+
+	/* The user's other perf events may have used up the limit. */
+	while ((err = kernel_perf_map(&added->buffer, fd, m->pages)) == -EPERM && m->pages > BUFFER_PAGES_MIN)
+		m->pages /= 2;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (!epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &readable))
+		return 0;
+	err = -errno;
+	close_cpu(added);
+	return err;
+}
+
+/* Opens the buffer of each CPU that is online. Returns 0 or negative errno. */
+static int open_cpus(struct kernel_mappings *m)
+{
+	int err = 0, count = 0;
+
+	for (int i = 0; i < m->nr_cpus && !err; i++) {
+		int fd = kernel_mappings_open(m, i);
+
+		if (fd == -ENODEV || fd == -ENXIO)
+			continue;
+		err = fd < 0 ? fd : kernel_mappings_add(m, i, fd);
+		count++;
+	}
+	return err ?: count ? 0 : -ENODEV;
+}
+
+static size_t choose_pages(int cpus)
+{
+	size_t pages = BUFFER_PAGES;
+
+	while (pages > BUFFER_PAGES_MIN && pages * (size_t)cpus > ALL_PAGES)
+		pages /= 2;
+	return pages;
+}
+
+struct kernel_mappings *kernel_mappings_new(bool at_once,
 					    void (*visit)(const struct kernel_mapping *mapping, void *arg), void *arg)
 {
-	struct kernel_mappings *m = calloc(1, sizeof(*m));
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.read_format = PERF_FORMAT_LOST,
-		.mmap = 1, /* executable mappings; mmap_data would be the others */
-		.mmap2 = 1,
-		.watermark = 1,
-		.wakeup_watermark = at_once ? 1 : WAKE_BYTES,
-	};
+	int cpus = libbpf_num_possible_cpus(), err;
+	struct kernel_mappings *m = cpus < 0 ? NULL : calloc(1, sizeof(*m));
 
+	if (cpus < 0)
+		errno = -cpus;
 	if (!m)
 		return NULL;
-	m->visit = visit;
-	m->arg = arg;
-	m->buffer = open_buffer(events_map, &attr, m);
-	if (!m->buffer && errno == EINVAL) {
-		attr.read_format = 0;
-		m->buffer = open_buffer(events_map, &attr, m);
-	} else if (m->buffer) {
-		m->lost_of_buffer = calloc(perf_buffer__buffer_cnt(m->buffer), sizeof(*m->lost_of_buffer));
-	}
-	if (m->buffer && (m->lost_of_buffer || !attr.read_format))
+	*m = (struct kernel_mappings){
+		.attr =
+			{
+				.size = sizeof(m->attr),
+				.type = PERF_TYPE_SOFTWARE,
+				.config = PERF_COUNT_SW_DUMMY,
+				.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST,
+				.mmap = 1, /* executable mappings; mmap_data would be the others */
+				.mmap2 = 1,
+				.watermark = 1,
+				.wakeup_watermark = at_once ? 1 : WAKE_BYTES,
+			},
+		.cpus = calloc((size_t)cpus, sizeof(*m->cpus)),
+		.nr_cpus = cpus,
+		.pages = choose_pages(cpus),
+		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+		.copy = malloc(KERNEL_PERF_RECORD_MAX),
+		.visit = visit,
+		.arg = arg,
+	};
+	err = m->epoll_fd < 0 ? -errno : m->cpus && m->copy ? open_cpus(m) : -ENOMEM;
+	if (!err)
 		return m;
 	kernel_mappings_free(m);
+	errno = -err;
 	return NULL;
 }
 
@@ -166,50 +231,83 @@ void kernel_mappings_free(struct kernel_mappings *m)
 {
 	if (!m)
 		return;
-	perf_buffer__free(m->buffer);
-	free(m->lost_of_buffer);
+	for (int i = 0; m->cpus && i < m->nr_cpus; i++)
+		close_cpu(&m->cpus[i]);
+	if (m->epoll_fd >= 0)
+		close(m->epoll_fd);
+	free(m->cpus);
+	free(m->copy);
 	free(m);
 }
 
 int kernel_mappings_fd(const struct kernel_mappings *m)
 {
-	return perf_buffer__epoll_fd(m->buffer);
+	return m->epoll_fd;
+}
+
+/* What the kernel says of a CPU's event. */
+struct answer {
+	uint64_t value, enabled_ns, lost; /* lost: records, from Linux 6.0 on */
+};
+
+/* Returns whether the kernel has answered. */
+static bool ask(const struct kernel_mappings *m, const struct cpu *cpu, struct answer *answer)
+{
+	size_t size = tells_lost(m) ? sizeof(*answer) : offsetof(struct answer, lost);
+
+	return read(cpu->buffer.fd, answer, size) == (ssize_t)size;
 }
 
 /*
  * Asks the kernel, whose record of a loss comes with the next mapping on that CPU: the Python that was not heard of may
  * have been the last one.
  */
-static void ask_lost(struct kernel_mappings *m, size_t i)
+static void ask_lost(struct kernel_mappings *m, struct cpu *cpu)
 {
-	struct {
-		uint64_t value, lost;
-	} answer;
+	struct answer answer;
 
-	if (read(perf_buffer__buffer_fd(m->buffer, i), &answer, sizeof(answer)) != sizeof(answer))
+	if (!ask(m, cpu, &answer))
 		return;
-	m->lost += answer.lost - m->lost_of_buffer[i];
-	m->lost_of_buffer[i] = answer.lost;
+	m->lost += answer.lost - cpu->lost;
+	cpu->lost = answer.lost;
 }
 
-int kernel_mappings_consume(struct kernel_mappings *m)
+static void consume(struct kernel_mappings *m, struct cpu *cpu)
 {
-	for (size_t i = 0; i < perf_buffer__buffer_cnt(m->buffer); i++) {
-		size_t size;
-		void *memory;
-		int err;
+	size_t consumed;
 
-		m->consumed = 0;
-		m->lost_is_reported = false;
-		err = perf_buffer__consume_buffer(m->buffer, i);
-		hand_out_last(m);
-		if (err < 0 && err != -EINTR)
-			return err;
-		if (m->lost_of_buffer && perf_buffer__buffer(m->buffer, (int)i, &memory, &size) == 0 &&
-		    (m->lost_is_reported || m->consumed + ROOM_FOR_ANY > size))
-			ask_lost(m, i);
+	m->lost_is_reported = false;
+	consumed = kernel_perf_read(&cpu->buffer, m->copy, on_record, m);
+	hand_out_last(m);
+	if (tells_lost(m) && (m->lost_is_reported || consumed + ROOM_FOR_ANY > cpu->buffer.size))
+		ask_lost(m, cpu);
+}
+
+void kernel_mappings_consume(struct kernel_mappings *m)
+{
+	for (int i = 0; i < m->nr_cpus; i++) {
+		if (m->cpus[i].buffer.head)
+			consume(m, &m->cpus[i]);
 	}
-	return 0;
+}
+
+bool kernel_mappings_lacks(struct kernel_mappings *m, int i)
+{
+	struct cpu *cpu = &m->cpus[i];
+	struct answer answer;
+
+	if (!cpu->buffer.head)
+		return true;
+	if (!ask(m, cpu, &answer))
+		return false;
+	if (answer.enabled_ns != cpu->enabled_ns) {
+		cpu->enabled_ns = answer.enabled_ns;
+		return false;
+	}
+	consume(m, cpu);
+	close_cpu(cpu);
+	m->lost++;
+	return true;
 }
 
 uint64_t kernel_mappings_lost(const struct kernel_mappings *m)

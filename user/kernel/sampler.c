@@ -4,19 +4,19 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "kernel/event.h"
 #include "kernel/internal.h"
+#include "kernel/perf_event.h"
 
 /* Greatest deviation of the rate, as a share: in JITTER_TICKS ticks it shifts the timer by several of its own periods.
  */
@@ -24,8 +24,7 @@
 #define JITTER_TICKS 64
 #define JITTER_MIN_S 1.0
 
-/* Returns the program that takes the samples of an event. */
-static struct bpf_program *program_of(const struct kernel *k, const struct kernel_event *event)
+struct bpf_program *kernel_get_program(const struct kernel *k, const struct kernel_event *event)
 {
 	if (event && event->memory)
 		return event->category ? k->skel->progs.sample_memory : k->skel->progs.memory_fault;
@@ -38,7 +37,7 @@ static struct bpf_program *program_of(const struct kernel *k, const struct kerne
 
 struct bpf_program *kernel_get_sampler_program(const struct kernel *k)
 {
-	return program_of(k, k->options.nr_events ? &k->options.events[0] : NULL);
+	return kernel_get_program(k, k->options.nr_events ? &k->options.events[0] : NULL);
 }
 
 static struct kernel_event timer_of(enum kernel_source source)
@@ -56,8 +55,8 @@ static int open_event(const struct kernel_event *event, int cpu, unsigned freq)
 		.config = event->config,
 		/* An idle CPU runs nobody's Python; without this its timer would wake it for nothing. */
 		.exclude_idle = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 	};
-	int fd;
 
 	if (event->period) {
 		attr.sample_period = event->period;
@@ -65,8 +64,12 @@ static int open_event(const struct kernel_event *event, int cpu, unsigned freq)
 		attr.freq = 1;
 		attr.sample_freq = freq;
 	}
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return kernel_perf_open(&attr, cpu);
+}
+
+static bool is_offline(int err)
+{
+	return err == -ENODEV || err == -ENXIO;
 }
 
 int kernel_probe_source(enum kernel_source source)
@@ -138,13 +141,13 @@ static int attach_program(struct kernel *k, struct bpf_program *program, uint32_
 		log_error("cannot attach the sampler to tracepoint %s:%s: %s", category, name, strerror(-err));
 		return err;
 	}
-	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
+	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1, .link_fd = -1};
 	return 0;
 }
 
 static int attach_tracepoint(struct kernel *k, const struct kernel_event *event)
 {
-	return attach_program(k, program_of(k, event), event->kind, event->category, event->name);
+	return attach_program(k, kernel_get_program(k, event), event->kind, event->category, event->name);
 }
 
 static int attach_function(struct kernel *k, const struct kernel_event *event)
@@ -152,7 +155,7 @@ static int attach_function(struct kernel *k, const struct kernel_event *event)
 	const struct bpf_uprobe_opts opts = {.sz = sizeof(opts), .bpf_cookie = k->features.cookies ? event->kind : 0};
 	struct kernel_sampler *sampler = &k->sampler;
 	struct bpf_link *link =
-		bpf_program__attach_uprobe_opts(program_of(k, event), -1, event->path, event->offset, &opts);
+		bpf_program__attach_uprobe_opts(kernel_get_program(k, event), -1, event->path, event->offset, &opts);
 	int err;
 
 	if (!link) {
@@ -160,57 +163,62 @@ static int attach_function(struct kernel *k, const struct kernel_event *event)
 		log_error("cannot attach the sampler to function %s: %s", event->symbol, strerror(-err));
 		return err;
 	}
-	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1};
+	sampler->attached[sampler->count++] = (struct kernel_attached){.link = link, .fd = -1, .link_fd = -1};
 	return 0;
 }
 
-static int attach_cpu(struct kernel *k, const struct kernel_event *event, int cpu)
+/*
+ * Opens an event on a CPU and attaches its program. Returns 0 with the link and the event's descriptor, which the link
+ * owns; else negative errno: after reporting it, but for a CPU that is offline.
+ */
+static int attach_on(struct kernel *k, const struct kernel_event *event, int cpu, struct bpf_link **link, int *fd)
 {
 	const struct bpf_perf_event_opts opts = {.sz = sizeof(opts), .bpf_cookie = event->kind};
-	struct kernel_sampler *sampler = &k->sampler;
-	int fd = open_event(event, cpu, sampler->freq), err;
-	struct bpf_link *link;
+	const unsigned freq = k->sampler.freq;
+	int err;
 
-	/* The CPU is offline: nothing runs on it. */
-	if (fd == -ENODEV || fd == -ENXIO)
-		return 0;
-	if (fd < 0) {
+	*fd = open_event(event, cpu, freq);
+	if (is_offline(*fd))
+		return *fd;
+	if (*fd < 0) {
 		if (event->title)
-			log_error("cannot count %s on CPU %d: %s", event->title, cpu, strerror(-fd));
+			log_error("cannot count %s on CPU %d: %s%s", event->title, cpu, strerror(-*fd),
+				  host_explain_event_denial(*fd));
 		else
-			log_error("cannot open a perf event of %u Hz on CPU %d: %s; see `pybpf doctor`", sampler->freq,
-				  cpu, strerror(-fd));
-		return fd;
+			log_error("cannot open a perf event of %u Hz on CPU %d: %s%s; see `pybpf doctor`", freq, cpu,
+				  strerror(-*fd), host_explain_event_denial(*fd));
+		return *fd;
 	}
-	link = bpf_program__attach_perf_event_opts(program_of(k, event), fd, k->features.cookies ? &opts : NULL);
-	if (!link) {
-		err = -errno;
-		log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu,
-			  strerror(-err));
-		close(fd);
-		return err;
-	}
-	sampler->attached[sampler->count++] = (struct kernel_attached){
-		.link = link,
-		.fd = event->period ? -1 : fd,
-		.is_clock = event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK,
-	};
-	return 0;
+	*link = bpf_program__attach_perf_event_opts(kernel_get_program(k, event), *fd,
+						    k->features.cookies ? &opts : NULL);
+	if (*link)
+		return 0;
+	err = -errno;
+	log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu, strerror(-err));
+	close(*fd);
+	return err;
 }
 
 /* Attaches the program of an event that is counted on each CPU. */
 static int attach_cpus(struct kernel *k, const struct kernel_event *event, int cpus)
 {
-	int before = k->sampler.count, err = 0;
+	int count = 0, err = 0;
 
-	for (int cpu = 0; cpu < cpus && !err; cpu++)
-		err = attach_cpu(k, event, cpu);
-	if (!err && k->sampler.count == before) {
+	for (int cpu = 0; cpu < cpus && !err; cpu++) {
+		struct kernel_attached *attached = &k->sampler.attached[k->sampler.count++];
+
+		*attached = (struct kernel_attached){.fd = -1, .link_fd = -1, .event = event, .cpu = cpu};
+		err = attach_on(k, event, cpu, &attached->link, &attached->fd);
+		count += !err;
+		/* Nothing runs on a CPU that is offline. */
+		err = is_offline(err) ? 0 : err;
+	}
+	if (!err && !count) {
 		log_error("no CPU could be sampled; see `pybpf doctor`");
 		err = -ENODEV;
 	}
-	if (k->sampler.count - before > k->sampled_cpus)
-		k->sampled_cpus = k->sampler.count - before;
+	if (count > k->sampled_cpus)
+		k->sampled_cpus = count;
 	return err;
 }
 
@@ -220,7 +228,7 @@ static int attach_cpus(struct kernel *k, const struct kernel_event *event, int c
  */
 static int attach_memory(struct kernel *k, int cpus)
 {
-	const struct kernel_event faults = {
+	static const struct kernel_event faults = {
 		.title = "page faults",
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -309,13 +317,15 @@ double kernel_vary_rate(struct kernel *k)
 	rate = freq * (1 + shift) + 0.5 / seconds;
 	for (int i = 0; i < sampler->count; i++) {
 		const struct kernel_attached *attached = &sampler->attached[i];
+		const struct kernel_event *event = attached->event;
 		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
 		 * (perf_swevent_init_hrtimer). */
-		uint64_t value = attached->is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)fmax(rate + 0.5, 1);
+		bool is_clock = event && event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK;
+		uint64_t value = is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)fmax(rate + 0.5, 1);
 
 		/* If this fails (the kernel's highest rate is the limit), the event keeps its old rate, which does as
 		 * well. */
-		if (attached->fd >= 0 && ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
+		if (attached->fd >= 0 && !event->period && ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}
 	return seconds;
@@ -328,12 +338,69 @@ void kernel_divide_rate(struct kernel *k, unsigned divisor)
 	kernel_vary_rate(k);
 }
 
+static void detach(struct kernel_attached *attached)
+{
+	if (attached->link) {
+		bpf_link__destroy(attached->link);
+	} else if (attached->fd >= 0) {
+		ioctl(attached->fd, PERF_EVENT_IOC_DISABLE, 0);
+		close(attached->fd);
+		if (attached->link_fd >= 0)
+			close(attached->link_fd);
+	}
+	attached->link = NULL;
+	attached->fd = attached->link_fd = -1;
+	attached->enabled_ns = 0;
+}
+
+bool kernel_sampler_lacks(struct kernel *k, int i)
+{
+	struct kernel_attached *attached = &k->sampler.attached[i];
+	uint64_t answer[2]; /* the event's value, the time that it was enabled */
+
+	if (!attached->event)
+		return false;
+	if (attached->fd < 0)
+		return true;
+	if (read(attached->fd, answer, sizeof(answer)) != sizeof(answer))
+		return false;
+	if (answer[1] != attached->enabled_ns) {
+		attached->enabled_ns = answer[1];
+		return false;
+	}
+	detach(attached);
+	return true;
+}
+
+int kernel_sampler_open(struct kernel *k, int i, int fds[2])
+{
+	const struct kernel_attached *attached = &k->sampler.attached[i];
+	struct bpf_link *link;
+	int err = attach_on(k, attached->event, attached->cpu, &link, &fds[0]);
+
+	if (err)
+		return err;
+	/* Before Linux 5.15 there is no link, and libbpf has the event's descriptor for it. */
+	fds[1] = bpf_link__fd(link) == fds[0] ? -1 : bpf_link__fd(link);
+	bpf_link__disconnect(link);
+	bpf_link__destroy(link);
+	return 0;
+}
+
+void kernel_sampler_add(struct kernel *k, int i, const int fds[2])
+{
+	struct kernel_attached *attached = &k->sampler.attached[i];
+
+	attached->fd = fds[0];
+	attached->link_fd = fds[1];
+}
+
 void kernel_detach_sampler(struct kernel *k)
 {
 	struct kernel_sampler *sampler = &k->sampler;
 
 	for (int i = 0; i < sampler->count; i++)
-		bpf_link__destroy(sampler->attached[i].link);
+		detach(&sampler->attached[i]);
 	free(sampler->attached);
 	memset(sampler, 0, sizeof(*sampler));
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "kernel/internal.h"
 
@@ -26,12 +27,12 @@ int kernel_open_watch(struct kernel *k, const struct kernel_watcher *watcher)
 	k->watcher = *watcher;
 	k->process_events = ring_buffer__new(bpf_map__fd(k->skel->maps.process_events), on_record, k, NULL);
 	if (k->process_events)
-		k->mappings = kernel_mappings_new(bpf_map__fd(k->skel->maps.mappings), k->options.native,
-						  watcher->on_mapping, watcher->arg);
+		k->mappings = kernel_mappings_new(k->options.native, watcher->on_mapping, watcher->arg);
 	if (k->mappings)
 		return 0;
 	err = -errno;
-	log_error("cannot follow what programs map (perf events): %s; see `pybpf doctor`", strerror(-err));
+	log_error("cannot follow what programs map (perf events): %s%s; see `pybpf doctor`", strerror(-err),
+		  host_explain_event_denial(err));
 	return err;
 }
 
@@ -83,9 +84,9 @@ int kernel_consume_processes(struct kernel *k)
 	return n < 0 && n != -EINTR ? n : 0;
 }
 
-int kernel_consume_mappings(struct kernel *k)
+void kernel_consume_mappings(struct kernel *k)
 {
-	return kernel_mappings_consume(k->mappings);
+	kernel_mappings_consume(k->mappings);
 }
 
 /*

@@ -47,8 +47,8 @@ int kernel_find_processes(struct kernel *k);
 void kernel_get_watch_fds(const struct kernel *k, int fds[KERNEL_WATCH_FDS]);
 /* Calls on_process for the waiting events. Returns 0 or negative errno. */
 int kernel_consume_processes(struct kernel *k);
-/* Calls on_mapping for the waiting mappings; it may call kernel_consume_processes. Returns 0 or negative errno. */
-int kernel_consume_mappings(struct kernel *k);
+/* Calls on_mapping for the waiting mappings; it may call kernel_consume_processes. */
+void kernel_consume_mappings(struct kernel *k);
 
 /* Numbers of what the kernel dropped because a buffer was full. */
 struct kernel_losses {

@@ -206,10 +206,11 @@ static void on_process(const struct pybpf_process_event *event, void *arg)
 
 int processes_consume_events(struct processes *p)
 {
-	int err = kernel_consume_processes(p->kernel), mapped = kernel_consume_mappings(p->kernel);
+	int err = kernel_consume_processes(p->kernel);
 
+	kernel_consume_mappings(p->kernel);
 	processes_resync(p, clock_s(CLOCK_MONOTONIC));
-	err = p->error ?: mapped ?: err;
+	err = p->error ?: err;
 	if (err)
 		log_error("cannot keep track of processes: %s", strerror(-err));
 	return err;

@@ -57,7 +57,8 @@
 /* And that of the process that serves. */
 #define C   RIGHTS_IN(RIGHTS_SERVE_KEEPER)
 #define W   (RIGHTS_IN(RIGHTS_SERVE) | C)
-#define ANY (S | L | R | K | E | H | N | W)
+#define O   RIGHTS_IN(RIGHTS_OPEN)
+#define ANY (S | L | R | K | E | H | N | W | O)
 
 struct rule {
 	int call;
@@ -148,9 +149,15 @@ static const struct rule rules[] = {
 	{SYS_bpf, S, 0, ~0u, BPF_MAP_LOOKUP_AND_DELETE_BATCH},
 	{SYS_bpf, S, 0, ~0u, BPF_OBJ_GET_INFO_BY_FD},
 
+	/* Opens events, and attaches programs that are loaded to them. */
+	{SYS_perf_event_open, O, 1, ~0u, ~0u},
+	{SYS_bpf, O, 0, ~0u, BPF_LINK_CREATE},
+	{SYS_ioctl, O, 1, ~0u, PERF_EVENT_IOC_SET_BPF},
+	{SYS_ioctl, O, 1, ~0u, PERF_EVENT_IOC_ENABLE},
+
 	/* No memory becomes code. */
-	{SYS_mmap, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
-	{SYS_mprotect, S | R | K | E | H | N | W, 2, PROT_EXEC, 0},
+	{SYS_mmap, S | R | K | E | H | N | W | O, 2, PROT_EXEC, 0},
+	{SYS_mprotect, S | R | K | E | H | N | W | O, 2, PROT_EXEC, 0},
 	/* What is handed to the process with the network, to the one that serves, or to the one that keeps files. */
 	{SYS_memfd_create, S | R, 0, 0, 0},
 	{SYS_munmap, ANY, 0, 0, 0},

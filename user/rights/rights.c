@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <linux/securebits.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,22 @@ static bool proc_hides(const struct rights_wanted *wanted)
 	return access("/proc/1/stat", F_OK) != 0;
 }
 
+/*
+ * Returns whether events of a CPU take more than CAP_PERFMON: as with kernel.perf_event_paranoid at 3, which is
+ * Debian's own and asks for CAP_SYS_ADMIN. To be called without that.
+ */
+static bool perfmon_is_too_little(const struct rights_wanted *wanted)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .disabled = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	(void)wanted;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
+}
+
 static bool has_command(const struct rights_wanted *wanted)
 {
 	return wanted->command;
@@ -62,8 +79,8 @@ static bool is_sticky(const struct rights_wanted *wanted)
 }
 
 /*
- * All capabilities that are kept, and why. CAP_PERFMON is not kept: events are open, and attached programs do not run
- * with the rights of a process.
+ * All capabilities that are kept, and why. What samples needs no CAP_PERFMON: events are open, and attached programs do
+ * not run with the rights of a process.
  */
 static const struct {
 	int capability;
@@ -89,6 +106,10 @@ static const struct {
 	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), bpf_needs_capability, CAP_SYS_ADMIN},
 	/* Making maps, in which --native has tables of the files that programs map. */
 	{CAP_BPF, RIGHTS_IN(RIGHTS_SAMPLE), makes_maps, CAP_SYS_ADMIN},
+	/* Perf events of a CPU, and attaching the programs that are loaded to them. */
+	{CAP_PERFMON, RIGHTS_IN(RIGHTS_OPEN), NULL, 0},
+	{CAP_BPF, RIGHTS_IN(RIGHTS_OPEN), NULL, 0},
+	{CAP_SYS_ADMIN, RIGHTS_IN(RIGHTS_OPEN), perfmon_is_too_little, 0},
 	/* Signals for a command that runs as another user; the filter lets it be sent to no other process. */
 	{CAP_KILL, RIGHTS_IN(RIGHTS_SAMPLE), has_command, 0},
 	/* Writing to the folder of the user who called sudo, which is not root's. */

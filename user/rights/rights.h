@@ -27,6 +27,7 @@ enum rights_level {
 	RIGHTS_NETWORK,        /* profiles are sent: the network, and the descriptors that are open */
 	RIGHTS_SERVE_KEEPER,   /* the process that serves is forked, and forked again if it crashes (serve.h) */
 	RIGHTS_SERVE,          /* clients are served, by the socket that listens and those that it accepts */
+	RIGHTS_OPEN,           /* perf events are opened on CPUs that come online (kernel/opener.h) */
 	RIGHTS_LEVELS,
 };
 

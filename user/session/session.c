@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernel/cpus.h"
 #include "kernel/events.h"
+#include "kernel/opener.h"
 #include "pybpf.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
@@ -187,7 +189,7 @@ int session_attach(struct session *s)
 	s->start_ns = clock_ns(CLOCK_REALTIME);
 	s->machine_begin = session_machine_read();
 	processes_begin_cpu(s->processes);
-	return session_measures_attach(s);
+	return session_measures_attach(s) ?: kernel_start_opener(s->kernel);
 }
 
 void session_end_at(struct session *s, double when)
@@ -235,6 +237,7 @@ double session_do_periodic_work(struct session *s)
 	processes_look_at_due(s->processes, now);
 	processes_label_young(s->processes, now);
 	session_keep_memory(s, now);
+	kernel_follow_cpus(s->kernel, now);
 	session_sources_ask_again(s->sources, now);
 	measures = session_measures_do_periodic_work(s);
 	if (measures < 0)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,6 +79,7 @@ static void run_committer(int fd, void *state)
 	struct error error = {.code = 0};
 
 	priority_restore();
+	prctl(PR_SET_NAME, "pybpf-writer");
 	/* Ctrl-C is meant for the other process. */
 	child_block_signals();
 	give_up_rights(fd, begin->files, begin->count, &error);

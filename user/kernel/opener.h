@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A process that opens perf events on CPUs that come online during a run: the one that samples has given up the rights
+ * by then, which would let it read other processes' memory. It opens what was open when it was forked, and nothing
+ * else.
+ */
+#ifndef KERNEL_OPENER_H
+#define KERNEL_OPENER_H
+
+#include <stdint.h>
+
+struct kernel;
+
+/*
+ * Forks it, once the sampler is attached. To be called by a process with one thread. Returns 0, or negative errno after
+ * reporting what failed.
+ */
+int kernel_start_opener(struct kernel *k);
+void kernel_end_opener(struct kernel *k);
+
+enum kernel_opener_what {
+	KERNEL_OPEN_SAMPLER,  /* kernel_sampler_open() */
+	KERNEL_OPEN_MAPPINGS, /* kernel_mappings_open() */
+};
+
+/*
+ * Has it open an event: the attachment, or the CPU, of that number. Returns 0 with its descriptors, which are the
+ * caller's, -1 for one that there is none of. Else negative errno: as these functions do, or -EPIPE: there is no such
+ * process any more, or it has not answered within a moment and is given up.
+ */
+int kernel_ask_opener(struct kernel *k, enum kernel_opener_what what, int number, int fds[2]);
+
+#endif
