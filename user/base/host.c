@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -190,4 +191,19 @@ int64_t host_max_sample_rate(void)
 
 	(void)host_read_number("/proc/sys/kernel/perf_event_max_sample_rate", &rate);
 	return rate;
+}
+
+const char *host_explain_event_denial(int err)
+{
+	static char text[256];
+	int64_t level;
+
+	if (err != -EACCES || host_has_capability(CAP_SYS_ADMIN) || host_read_number(HOST_PARANOID_PATH, &level) ||
+	    level <= 2)
+		return "";
+	snprintf(text, sizeof(text),
+		 "; this kernel asks for CAP_SYS_ADMIN, as kernel.perf_event_paranoid is %" PRId64
+		 ": `sysctl kernel.perf_event_paranoid=2`, or give that capability, too",
+		 level);
+	return text;
 }

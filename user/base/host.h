@@ -12,6 +12,7 @@
 /* The file with the kernel's own types (BTF). */
 #define HOST_BTF_PATH        "/sys/kernel/btf/vmlinux"
 #define HOST_MAX_RATE_SYSCTL "kernel.perf_event_max_sample_rate"
+#define HOST_PARANOID_PATH   "/proc/sys/kernel/perf_event_paranoid"
 
 /* Returns whether this process has the capability (CAP_* of linux/capability.h) in its effective set. */
 bool host_has_capability(int capability);
@@ -45,6 +46,12 @@ struct host_clock_offsets {
 /* Reads the offsets of the clocks. Returns 0 or negative errno. */
 int host_read_clock_offsets(struct host_clock_offsets *out);
 
+/*
+ * Returns what to do if perf_event_open(2) has failed with -EACCES for events of a CPU, "; " before it, or "". Debian's
+ * and Ubuntu's kernels ask for CAP_SYS_ADMIN where kernel.perf_event_paranoid is more than 2, which it is there by
+ * default; others have no such value.
+ */
+const char *host_explain_event_denial(int err);
 /* Reads a number from a file such as a sysctl's. Returns 0 or negative errno. */
 int host_read_number(const char *path, int64_t *out);
 

@@ -20,11 +20,14 @@
 #include "doctor/page_age.h"
 #include "helper/helper.h"
 #include "kernel/event.h"
+#include "kernel/sampler.h"
 
 /* Inodes of the initial namespaces (include/linux/proc_ns.h: PROC_PID_INIT_INO, PROC_USER_INIT_INO). */
 #define PID_NS_INITIAL  0xEFFFFFFCu
 #define USER_NS_INITIAL 0xEFFFFFFDu
 
+/* What the maps of a run in CPU mode take, with some room (docs/performance.md). */
+#define MAPS_BYTES    (32u << 20)
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
 
 /* The sampling rate of `pybpf -p PID` without -F, in Hz. */
@@ -239,7 +242,7 @@ static void look_memlock(const struct doctor *d, struct doctor_item *item)
 	if (kernel_at_least(5, 11)) {
 		snprintf(item->found + at, sizeof(item->found) - at, ": irrelevant from Linux 5.11 on");
 	} else if (limit.rlim_cur != RLIM_INFINITY && !host_has_capability(CAP_SYS_RESOURCE)) {
-		item->mark = DOCTOR_WARN;
+		item->mark = limit.rlim_cur < MAPS_BYTES ? DOCTOR_FAIL : DOCTOR_WARN;
 		doctor_advise(item, "before Linux 5.11 BPF memory counts against it: `ulimit -l unlimited`");
 	}
 }
@@ -325,14 +328,20 @@ static void look_rate(const struct doctor *d, struct doctor_item *item)
 
 static void look_paranoid(const struct doctor *d, struct doctor_item *item)
 {
+	int err = kernel_probe_source(KERNEL_SOURCE_CPU_CLOCK);
+	const char *advice = host_explain_event_denial(err);
 	int64_t level;
 
 	(void)d;
-	if (host_read_number("/proc/sys/kernel/perf_event_paranoid", &level))
+	if (host_read_number(HOST_PARANOID_PATH, &level)) {
 		doctor_found(item, DOCTOR_SKIP, "kernel.perf_event_paranoid is not to be seen");
-	else
-		doctor_found(item, DOCTOR_OK, "kernel.perf_event_paranoid = %" PRId64 ": irrelevant with CAP_PERFMON",
-			     level);
+	} else if (!*advice) {
+		doctor_found(item, DOCTOR_OK, "kernel.perf_event_paranoid = %" PRId64 ": irrelevant with CAP_PERFMON%s",
+			     level, level > 2 ? " and CAP_SYS_ADMIN" : "");
+	} else {
+		doctor_found(item, DOCTOR_FAIL, "kernel.perf_event_paranoid = %" PRId64, level);
+		doctor_advise(item, "%s", advice + strlen("; "));
+	}
 }
 
 #define HOST_MOUNT                                                                                                     \

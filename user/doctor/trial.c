@@ -46,7 +46,9 @@ static void look_source(const struct doctor *d, struct doctor_item *item)
 		doctor_found(item, DOCTOR_SKIP, "not tried without CAP_PERFMON");
 		return;
 	}
-	doctor_found(item, DOCTOR_FAIL, "none: %s", strerror(-clock_err));
+	doctor_found(item, DOCTOR_FAIL, "none: %s%s", strerror(-clock_err), host_explain_event_denial(clock_err));
+	if (*host_explain_event_denial(clock_err))
+		return;
 	if (clock_err == -ENOSYS)
 		doctor_advise(item,
 			      "use a kernel built with CONFIG_PERF_EVENTS=y; in a container, a seccomp filter may "
