@@ -104,7 +104,8 @@ const struct cli_option cli_output_url_options[] = {
 
 const struct cli_option cli_output_format_options[] = {
 	{"format", 'f', "FORMAT",
-	 "the format, whatever the suffix; without both, text on a terminal and of saved profiles, else folded:",
+	 "the format; without -f, the suffix of -o decides; without both: text on a terminal or for a saved profile, "
+	 "else folded:",
 	 .list = list_formats, .values = format_names, .take = take_format},
 	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
 	 .take = take_limit},

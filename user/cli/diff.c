@@ -57,7 +57,8 @@ struct diff_run {
 static const struct cli_example examples[] = {
 	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
-	{"pybpf diff /var/lib/pybpf@10:00..10:30 /var/lib/pybpf@11:00..", "two times of an agent, each epoch a run"},
+	{"sudo pybpf diff /var/lib/pybpf@10:00..10:30 /var/lib/pybpf@11:00..",
+	 "two times of an agent, each epoch a run"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
@@ -204,19 +205,19 @@ static const struct cli_option side_options[] = {
 };
 
 static const struct cli_option options[] = {
-	{"format", 'f', "FORMAT", "the format, whatever the suffix; without both, text:", .list = list_formats,
-	 .values = format_names, .take = take_format},
+	{"format", 'f', "FORMAT", "the format; without -f, the suffix of -o decides; without both, text:",
+	 .list = list_formats, .values = format_names, .take = take_format},
 	{"by", 0, "WHAT", "function (default) or line", .take = take_by, .words = by_words},
 	{"compare", 0, "WHAT",
 	 "share: of all samples of the side (default); rate: CPU time per second of the run, under an equal load; "
 	 "time: CPU time of a run, for the same work",
 	 .take = cli_take_word, .offset = offsetof(struct diff_run, options.basis), .words = basis_words},
 	{"confidence", 0, "PERCENT",
-	 "the rest to 100 is the share of the named changes that may be chance (default " CLI_NUMBER(
+	 "how sure the named changes are: at 95, 5 % of them may be chance (default " CLI_NUMBER(
 		 CONFIDENCE_DEFAULT) ")",
 	 .take = take_confidence},
 	{"tolerance", 0, "PERCENT",
-	 "how far a function differs at least between runs of one program, in percent of itself (default: " CLI_NUMBER(
+	 "take runs of one program to differ by at least so many percent of a function (default: " CLI_NUMBER(
 		 DIFF_ASSUMED_PERCENT) " with one run a side, else what the runs show)",
 	 .take = take_tolerance},
 	{"all-rows", 0, NULL, "also list every function that did not change", .take = cli_take_flag,

@@ -202,7 +202,7 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	const struct cli_options command = {
 		.command = "pybpf dump",
 		.about = "pybpf dump prints what every thread of a Python process does now, and its stack. The process "
-			 "is not stopped, unless --freeze is given.",
+			 "is not stopped, unless --freeze is given; --native stops its threads that run, one by one.",
 		.examples = examples,
 		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,

@@ -58,7 +58,8 @@ static int take_under(const struct cli_option *option, const char *text, void *t
 }
 
 const struct cli_option cli_filter_options[] = {
-	{"pid", 'p', "PID[,PID...]", "only these processes; may be repeated, as all of these", .take = take_pids},
+	{"pid", 'p', "PID[,PID...]", "only these processes; may be repeated, and so may the options below",
+	 .take = take_pids},
 	{"thread", 0, "TID|GLOB", "only these threads, by number or name", .take = take_text,
 	 .offset = offsetof(struct profile_edit, threads)},
 	{"container", 0, "GLOB|ID", "only the processes in this container", .take = take_text,

@@ -17,13 +17,13 @@ const struct cli_other_tool cli_other_tools[] = {
 	{"", 'g',
 	 "each sample has its whole call stack, and it is taken whether the thread holds the GIL or not; leave it out"},
 	{"call-graph", 0, "each sample has its whole call stack; leave it out"},
-	{"memory", 0, "pybpf measures time only; leave it out"},
+	{"memory", 0, "--mode=memory shows which functions touched new memory first, in bytes"},
 	{"", 'm', "to start a module: `pybpf -- python3 -m MODULE`"},
 	{"exposure", 'x', "-d SECONDS limits the time"},
 	{"", 'C', "--children also samples the processes below -p PID"},
 	{"all-cpus", 0, "all CPUs are sampled; -a samples every Python process"},
-	{"nonblocking", 0, "pybpf never stops the process; leave it out"},
-	{"blocking", 0, "pybpf never stops the process; leave it out"},
+	{"nonblocking", 0, "sampling stops no process; leave it out"},
+	{"blocking", 0, "sampling stops no process; leave it out"},
 	{"sleepless", 0, "without --mode, pybpf samples threads only while they run on a CPU; leave it out"},
 	{"interval", 0, "-F HZ sets the samples per second: an interval of 10 ms is -F 100"},
 	{"function", 0, "--lines first shows a function's first line in place of the line that ran"},
@@ -38,7 +38,7 @@ struct word {
 };
 
 static const struct word words[] = {
-	{"live", "`pybpf -p PID -d 5 -f text` prints the hottest functions of 5 s"},
+	{"live", "`pybpf top -p PID` shows in the terminal what uses the CPUs now"},
 	{"run", "`pybpf -o FILE -- python3 app.py` starts a program and samples it to its end"},
 	{"stat", "`pybpf -p PID -d 5 -f text` prints the CPU time by function"},
 	{"list", "`pybpf ps` lists the Python processes"},

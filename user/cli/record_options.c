@@ -116,13 +116,13 @@ static const struct cli_option output_options[] = {
 	 "functions, in text and svg; expression: keep the "
 	 "columns of the expression that each function executes, and tell them, as file.py:LINE:COLUMN-END (Python "
 	 "3.11 "
-	 "and later); state: a column for each state of threads, in text, with --mode=wall and offcpu; import: in "
+	 "and later); state: a column for each state of threads, in text, with --mode=wall, offcpu or gil; import: in "
 	 "text, what the import of each module cost, below the one that imported it",
 	 .take = take_by, .words = cli_by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
 	{"importlib", 0, NULL,
-	 "in text, html and svg: each function of Python's import system, and not the first one alone",
+	 "in text, html and svg: show every function of Python's import system; without it, only the first of several",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, importlib)},
 	{"process-tree", 0, NULL,
 	 "put who started a process before it, and who started that one: from the process of -p or the command on, "
@@ -189,7 +189,7 @@ static const struct cli_option limit_options[] = {
 					     "stack are counted and reported",
 	 .take = take_max_memory},
 	{"without-kernel-feature", 0, "LIST",
-	 "run as on a kernel without bpf_loop (before 5.17), task_regs or ancestor_cgroups (before 5.15), "
+	 "run as on a kernel without bpf_loop (before 5.17), task_regs, ancestor_cgroups or cookies (before 5.15), "
 	 "task_storage, direct_reads or checked_reads (before 6.4), separated by commas",
 	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, session.disabled_features)},
 	{0},
@@ -358,7 +358,7 @@ static const struct cli_rule rules[] = {
 	 .sentence = "--idle, --wait-detail and --min-block are about threads that wait: with --mode=wall or "
 		     "--mode=offcpu"},
 	{"--by=state", .needs = "--mode=wall, --mode=offcpu, --mode=gil",
-	 .sentence = "--by=state is about threads that wait: with --mode=wall or --mode=offcpu"},
+	 .sentence = "--by=state is about threads that wait: with --mode=wall, offcpu or gil"},
 	{"--kernel", .needs = "--mode=cpu, --mode=wall, --mode=offcpu",
 	 .sentence = "--kernel is not for waits for the GIL: with --mode=cpu, --mode=wall or --mode=offcpu"},
 	{"--wakers", .needs = "--mode=wall, --mode=offcpu, --mode=gil",

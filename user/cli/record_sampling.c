@@ -201,7 +201,7 @@ const struct cli_option cli_record_sampling_options[] = {
 	{"rate", 'r', "HZ", .take = take_freq},
 	{"idle", 0, NULL,
 	 "with --mode=wall and offcpu: keep threads that slept throughout, although others of their process ran; in "
-	 "text, waits for work, of pools, servers and event loops, where they are, and not in one row",
+	 "text, list waits for work (pools, servers, event loops) by function, not as one row",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.idle_threads)},
 	{"wait-detail", 0, "WHICH",
 	 "with --mode=wall and offcpu: all: name peers, files and processes that are waited for (default); none",

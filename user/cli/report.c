@@ -29,8 +29,8 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
 	{"pybpf report app.pybpf --own", "functions of the program's own, with the time of libraries that they call"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
-	{"pybpf report /var/lib/pybpf --from 10:00 --to 10:05", "what the agent saw then"},
-	{"pybpf report /var/lib/pybpf -o shop.jsonl", "rows for a database, of each epoch"},
+	{"sudo pybpf report /var/lib/pybpf --from 10:00 --to 10:05", "what the agent saw then"},
+	{"sudo pybpf report /var/lib/pybpf -o shop.jsonl", "rows for a database, of each epoch"},
 	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
 };
@@ -75,11 +75,10 @@ static const struct cli_option options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
 	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
 	 .take = cli_take_flag, .offset = offsetof(struct report, threads)},
-	{"idle", 0, NULL,
-	 "in text: waits for work, of pools, servers and event loops, where they are, and not in one row",
+	{"idle", 0, NULL, "in text, list waits for work (pools, servers, event loops) by function, not as one row",
 	 .take = cli_take_flag, .offset = offsetof(struct report, idle)},
 	{"importlib", 0, NULL,
-	 "in text, html and svg: each function of Python's import system, and not the first one alone",
+	 "in text, html and svg: show every function of Python's import system; without it, only the first of several",
 	 .take = cli_take_flag, .offset = offsetof(struct report, importlib)},
 	{"quiet", 'q', NULL, "no account of the run at the end", .take = cli_take_flag,
 	 .offset = offsetof(struct report, quiet)},
@@ -120,7 +119,8 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 		.command = "pybpf report",
 		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` and "
 			 "`pybpf agent` write, without sampling again. Several files are added up, but in jsonl follow "
-			 "each other; a folder is that of an agent. It needs no rights beyond reading the files.",
+			 "each other; a folder is one that `pybpf agent` wrote. It needs no rights beyond reading the "
+			 "files.",
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,

@@ -175,8 +175,7 @@ static const struct cli_option options[] = {
 	 "--native with their lines, and with functions that are inlined into them, of files that have information for "
 	 "debuggers",
 	 .take = take_native_lines},
-	{"no-wait-states", 0, NULL,
-	 "do not measure at each switch what threads wait for: they are asleep, whatever for", .take = cli_take_flag,
+	{"no-wait-states", 0, NULL, "do not measure what threads wait for: show them as asleep", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
 	{"without-kernel-feature", 0, "LIST", "as of `pybpf record`", .take = cli_take_text,
 	 .offset = offsetof(struct top_command, session.disabled_features)},

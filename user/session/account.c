@@ -244,8 +244,8 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 		fprintf(out,
 			"pybpf: %" PRIu64 " start%s of processes to be profiled %s lost, as a buffer of the "
 			"kernel was full: all processes were looked at, and %" PRIu64
-			" had been missed; one that ended "
-			"before that is missing\n",
+			" had been missed; processes that "
+			"ended before that look are missing\n",
 			c->lost, c->lost == 1 ? " or end" : "s or ends", c->lost == 1 ? "was" : "were", c->recovered);
 	if (c->lost_mappings)
 		fprintf(out,
@@ -308,8 +308,8 @@ void session_account_print(const struct session_account *a, const struct profile
 		fprintf(out,
 			"pybpf: %" PRIu64
 			" record%s that the kernel sent %s broken or found no memory: what %s about is "
-			"missing, and samples of such a stack are told as those whose stack found no room in the ring "
-			"buffer\n",
+			"missing; samples of a lost stack are counted as \"whose stack never found room in the ring "
+			"buffer\"\n",
 			a->lost_records, a->lost_records == 1 ? "" : "s", a->lost_records == 1 ? "was" : "were",
 			a->lost_records == 1 ? "it is" : "they are");
 	if (a->timed)

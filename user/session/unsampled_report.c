@@ -387,9 +387,9 @@ static void print_unmet(const struct finding *f, const struct session_account *a
 	    !session_samples_are_few(asked, (double)cpu_ns / 1e9 * account->freq))
 		return;
 	fprintf(out,
-		"pybpf: process %d took %.3f s of CPU time, of which its samples stand for %.3f s: a timer meets work "
-		"in "
-		"moments of less than a millisecond too rarely, as it does what a host takes from a virtual machine; "
+		"pybpf: process %d took %.3f s of CPU time, of which its samples stand for %.3f s: a timer rarely "
+		"meets "
+		"work that lasts less than a millisecond, nor time that a host takes from a virtual machine; "
 		"--mode=wall measures the time of each thread\n",
 		process->pid, (double)cpu_ns / 1e9, (double)asked / account->freq);
 }

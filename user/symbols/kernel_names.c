@@ -113,8 +113,11 @@ static void load(struct kernel_names *n)
 		log_warn("--kernel: the names of the kernel's functions are not known: /proc/kallsyms: %s",
 			 strerror(-err));
 	else if (!n->count)
-		log_warn("--kernel: the kernel hides the addresses of its functions, which are shown without names; "
-			 "`sysctl kernel.kptr_restrict=1` or 0 shows them to root");
+		log_warn("--kernel: the kernel hides the addresses of its functions, which are shown without names; it "
+			 "shows "
+			 "them to a process with CAP_SYSLOG where kernel.kptr_restrict is 0 or 1, to others where it "
+			 "is 0 and "
+			 "kernel.perf_event_paranoid is 1 or less");
 }
 
 /* Returns the symbol of the function that has the address, or NULL. */
