@@ -76,8 +76,20 @@ def test_profiles_beside_epochs(tmp_path):
     assert now['pybpf_http_requests_total{outcome="answered"}'] == 3
 
 
+def on_the_page():
+    """The metrics of docs/serving.md -> the names of their labels."""
+    page = (harness.TOP / "docs" / "serving.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`pybpf_.*?) \| (.*?) \|", page, re.MULTILINE)
+    return {name: set(re.findall(r"`(mode|receiver|cause|outcome)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)}
+
+
+def test_the_page_has_all_metrics():
+    source = (harness.TOP / "user" / "agent" / "metrics.c").read_text(encoding="utf-8")
+    assert set(on_the_page()) == set(re.findall(r'"(pybpf_\w+)"', source))
+
+
 def test_promtool(tmp_path):
-    """Debian's takes the metrics of an agent that writes, sends and serves, with two modes."""
+    """Debian's takes the metrics of an agent that writes, sends and serves, with two modes. They have the labels of the page."""
     if not shutil.which("promtool"):
         pytest.skip("promtool is not installed; tools/install-deps --test installs it")
     arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--mode", "cpu", "--mode", "wall", "--epoch", "1s"]
@@ -87,6 +99,8 @@ def test_promtool(tmp_path):
             _, body = ask("/metrics")
             end(process)
     assert b"pybpf_wait_seconds_without_stack_total" in body and b"pybpf_requests_dropped_total" in body, body.decode()
+    rows = re.findall(r"^(pybpf_\w+)(?:{(.*)})? ", body.decode(), re.MULTILINE)
+    assert rows and all(set(re.findall(r"(\w+)=", labels)) == on_the_page()[name] for name, labels in rows), body.decode()
     done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=harness.PATIENCE)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
 
