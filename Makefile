@@ -5,7 +5,7 @@
 # make install    to $(DESTDIR)$(PREFIX); without root PREFIX=~/.local; make uninstall removes it from there
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
-# make test       what a change must pass, in some 16 minutes; T="wall and not memory" PY="3.12 3.13t" choose some tests
+# make test       what a change must pass, in some 15 minutes; T="wall and not memory" PY="3.12 3.13t" choose some tests
 # make test-all   every test; goes on where it was interrupted (FRESH=1: from the start), PART=2/7 is a seventh of it
 # make check      what a change of some files must pass, in 3 minutes; make unit and make lint need no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=300 each; make test has the inputs that are kept
