@@ -57,8 +57,7 @@ struct diff_run {
 static const struct cli_example examples[] = {
 	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
-	{"sudo pybpf diff /var/lib/pybpf@10:00..10:30 /var/lib/pybpf@11:00..",
-	 "two times of an agent, each epoch a run"},
+	{"sudo pybpf diff DIR@10:00..10:30 DIR@11:00..", "two times of an agent's folder, each epoch a run"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
