@@ -262,8 +262,13 @@ struct scratch {
 
 /* Number of possible CPUs. */
 const volatile __u32 cfg_cpus;
+/* Number of contexts that have working memory: the first ones of enum pybpf_context. */
+const volatile __u32 cfg_contexts;
 
-/* Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE): an array with cfg_cpus elements for each context. */
+/*
+ * Too large for a per-CPU map (32 KiB, PCPU_MIN_UNIT_SIZE), and for CPUs that are only possible, of which virtual
+ * machines have up to 240: an array with cfg_contexts elements for each CPU that is there when the run begins.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -288,7 +293,7 @@ static __always_inline void count(enum pybpf_context context, enum pybpf_counter
 
 static __always_inline struct scratch *scratch_get(enum pybpf_context context)
 {
-	__u32 place = context * cfg_cpus + bpf_get_smp_processor_id();
+	__u32 place = bpf_get_smp_processor_id() * cfg_contexts + context;
 
 	return bpf_map_lookup_elem(&scratches, &place);
 }

@@ -75,7 +75,7 @@ struct {
 
 static __always_inline struct native_scratch *native_scratch_get(enum pybpf_context context)
 {
-	__u32 place = context * cfg_cpus + bpf_get_smp_processor_id();
+	__u32 place = bpf_get_smp_processor_id() * cfg_contexts + context;
 
 	return bpf_map_lookup_elem(&native_scratches, &place);
 }

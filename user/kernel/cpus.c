@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #include "kernel/internal.h"
 #include "kernel/opener.h"
 
+/* Room for a list of CPUs. */
+#define LIST_SIZE 4096
 /* Interval between looks at the list of CPUs. */
 #define LOOK_S 1.0
 /* Checks of all events in a row, one at each look: two that see the same tell that an event has stopped. */
@@ -26,15 +29,40 @@
 /* Differences between clocks that are read one after the other are shorter, and suspensions longer. */
 #define SLEPT_NS 100000000
 
-/* Returns a hash of the list of CPUs that are online, or 0 if it cannot be read. */
-static uint64_t hash_online(void)
+/* Reads one of the kernel's lists of CPUs, such as "0-3,8-11". Returns its length, or a negative number. */
+static ssize_t read_list(const char *path, char *list, size_t size)
 {
-	char list[4096];
-	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, list, size - 1);
 
 	if (fd >= 0)
 		close(fd);
+	list[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+int kernel_present_cpus(void)
+{
+	int possible = libbpf_num_possible_cpus();
+	char list[LIST_SIZE], *last = list;
+	unsigned long number;
+
+	if (possible < 0 || read_list("/sys/devices/system/cpu/present", list, sizeof(list)) <= 0)
+		return possible;
+	for (char *c = list; *c; c++) {
+		if ((*c == '-' || *c == ',') && c[1])
+			last = c + 1;
+	}
+	number = strtoul(last, NULL, 10) + 1;
+	return number < (unsigned long)possible ? (int)number : possible;
+}
+
+/* Returns a hash of the list of CPUs that are online, or 0 if it cannot be read. */
+static uint64_t hash_online(void)
+{
+	char list[LIST_SIZE];
+	ssize_t n = read_list("/sys/devices/system/cpu/online", list, sizeof(list));
+
 	return n > 0 ? siphash(siphash_process_key(), list, (size_t)n) : 0;
 }
 

@@ -6,6 +6,12 @@
 struct kernel;
 
 /*
+ * Returns the number of CPUs up to the last one that is there, online or not: a machine that CPUs can be added to has
+ * many more possible ones. Or negative errno.
+ */
+int kernel_present_cpus(void);
+
+/*
  * Opens what is open on each CPU on those that came online since the last call, too, and once more where a CPU was
  * offline meanwhile, a second or two later, or ten if that took less than a second. To be called several times a second
  * while samples are taken; now: CLOCK_MONOTONIC seconds.

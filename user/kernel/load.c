@@ -15,6 +15,7 @@
 #include "base/host_kernel.h"
 #include "base/log.h"
 #include "kernel/calls.h"
+#include "kernel/cpus.h"
 #include "kernel/internal.h"
 #include "kernel/kernel_types.h"
 #include "kernel/min_btf.h"
@@ -73,11 +74,17 @@ static uint32_t ring_bytes(const struct kernel_options *options)
 	return bytes;
 }
 
+/* Only the time of threads is measured in a switch. */
+static uint32_t contexts_of(const struct kernel *k)
+{
+	return k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH;
+}
+
 /* Programs that do not use these maps name them, too. */
 static int size_native(const struct kernel *k, uint32_t cpus)
 {
 	const struct pybpf_bpf *skel = k->skel;
-	uint32_t scratches = cpus * (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH);
+	uint32_t scratches = cpus * contexts_of(k);
 	bool native = k->options.native;
 	int err = bpf_map__set_max_entries(skel->maps.native_chunks, native ? k->options.native_chunks : 1);
 
@@ -89,10 +96,8 @@ static int size_maps(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
 	uint32_t stacks = k->options.max_stacks;
-	int cpus = libbpf_num_possible_cpus(), err = 0;
+	int cpus = kernel_present_cpus(), err = cpus < 0 ? cpus : 0;
 
-	if (cpus < 0)
-		return cpus;
 	err = err ?: bpf_map__set_max_entries(skel->maps.procs, k->options.max_processes);
 	err = err ?: bpf_map__set_max_entries(skel->maps.memory_sizes, k->options.max_processes);
 	err = err ?: bpf_map__set_max_entries(skel->maps.memory_threads, MAX_MEMORY_THREADS);
@@ -121,10 +126,7 @@ static int size_maps(struct kernel *k)
 	err = err ?: bpf_map__set_max_entries(skel->maps.callbacks, k->options.loop_block_ns ? MAX_LOOPS : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.blocks, k->options.loop_block_ns ? MAX_BLOCKS : 1);
 	err = err ?: bpf_map__set_max_entries(skel->maps.wakers, k->options.wakers ? stacks : 1);
-	err = err
-		      ?: bpf_map__set_max_entries(skel->maps.scratches,
-						  (uint32_t)cpus *
-							  (k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH));
+	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, (uint32_t)cpus * contexts_of(k));
 	err = err ?: size_native(k, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.bounces, (uint32_t)cpus);
 	err = err ?: bpf_map__set_max_entries(skel->maps.events, ring_bytes(&k->options));
@@ -254,6 +256,7 @@ static int choose_programs(struct kernel *k)
 	skel->rodata->cfg_hold = k->options.hold;
 	skel->rodata->cfg_self = (uint32_t)getpid();
 	skel->rodata->cfg_cpus = (uint32_t)libbpf_num_possible_cpus();
+	skel->rodata->cfg_contexts = contexts_of(k);
 	skel->rodata->cfg_users = k->options.users.nr_included || k->options.users.nr_excluded;
 	skel->rodata->cfg_cgroups = k->options.cgroups.nr_included || k->options.cgroups.nr_excluded;
 	skel->rodata->cfg_include_users = k->options.users.nr_included;
@@ -360,7 +363,7 @@ static int fill_chain(const struct kernel *k)
 static int fill_bounces(const struct kernel *k)
 {
 	const char bounce[PYBPF_READ_MAX] = "";
-	int cpus = libbpf_num_possible_cpus(), err = 0;
+	int cpus = kernel_present_cpus(), err = 0;
 
 	if (k->features.direct_reads)
 		return 0;
