@@ -40,10 +40,11 @@ class Request:
 
 
 class Receiver:
-    """Keeps what it gets. Its answers are those of a list, one after the other, and then 200."""
+    """Keeps what it gets. Its answers are those of a list, one after the other, and then 200; 503 for some names."""
 
     def __init__(self, port=0, context=None):
         self.requests, self.answers, self.lock = [], [], threading.Lock()
+        self.never = ()
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,8 +53,11 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 with receiver.lock:
-                    receiver.requests.append(Request(self.path, dict(self.headers), body, time.monotonic()))
+                    request = Request(self.path, dict(self.headers), body, time.monotonic())
+                    receiver.requests.append(request)
                     answer = receiver.answers.pop(0) if receiver.answers else Answer()
+                    if receiver.never and request.name in receiver.never:
+                        answer = Answer(503)
                 if answer.pause:
                     answer.pause.wait(harness.PATIENCE)
                 self.send_response(answer.status)

@@ -182,6 +182,22 @@ def test_a_spool_outlives_an_outage_and_a_restart(folder):
     assert all(file.stat().st_size == 0 for file in path.iterdir())
 
 
+def test_a_body_that_is_never_taken_keeps_no_other_from_being_sent(folder):
+    """It is given up when others were taken behind it twice."""
+    with receiving() as it, pushing(it.url, spool=spool_folder(folder), retry_s=0.1) as pusher:
+        it.never = ("wrong",)
+        pusher.send("wrong")
+        pusher.until(lambda counts: counts["spooled"] == 1)
+        for number in range(1, 20):
+            pusher.send("n%d" % number)
+            counts = pusher.until(lambda counts: counts["sent"] == number)
+            if counts["dropped"]["given_up"]:
+                break
+        counts, _ = pusher.end()
+    assert settled(counts) == {"given_up": 1} and counts["spooled"] == 0
+    assert counts["sent"] >= 2 and it.names().count("wrong") >= 2
+
+
 def test_a_spool_has_a_bound(folder):
     """The oldest of eight files is emptied for the next bodies; a body that is too large for one is lost."""
     path = spool_folder(folder)

@@ -46,8 +46,8 @@ struct push_body {
 	struct push_body *next;
 	struct push_message message; /* size: of bytes, as they are sent */
 	char *bytes;
-	double first_s; /* first attempt, on CLOCK_MONOTONIC; 0: none yet */
-	unsigned attempts;
+	double first_s;          /* first attempt, on CLOCK_MONOTONIC; 0: none yet */
+	unsigned attempts;       /* that failed, since it was taken from the queue or read from the spool */
 	uint64_t spool_sequence; /* its record in the spool; 0: it is in memory only */
 };
 
@@ -69,7 +69,8 @@ struct push_body *push_queue_take(struct push_queue *queue);
 
 struct push_spool_record {
 	struct push_spool_record *next;
-	uint32_t segment, pad;
+	uint32_t segment;
+	bool is_suspect;       /* push_spool_judge_left() has found it at fault once */
 	uint64_t offset, size; /* of the record, with its head */
 	uint64_t sequence;
 };
@@ -85,6 +86,8 @@ struct push_spool {
 	uint64_t count, bytes;           /* that wait */
 	uint64_t lent;                   /* sequence of the body that was read and is being sent; 0: none */
 	bool lent_gone;                  /* it has gone from the disk since, for want of place */
+	uint64_t cursor;                 /* sequence of the body that was read and kept last; 0: none */
+	uint64_t left;                   /* of the one that all attempts failed for before the next one; 0: none */
 	uint64_t dropped_full, dropped_error;
 	int last_error; /* negative errno of the last one that was dropped for an error */
 };
@@ -97,19 +100,29 @@ void push_spool_close(struct push_spool *spool);
  */
 int push_spool_scan(struct push_spool *spool);
 /*
- * Writes a body; older ones go if there is no place. Returns 0 or negative errno; lost ones are counted in both cases,
- * this one included.
+ * Writes a body; older ones go if there is no place. One that was tried is the one that was left. Returns 0 or negative
+ * errno; lost ones are counted in both cases, this one included.
  */
 int push_spool_put(struct push_spool *spool, const struct push_body *body);
 /*
- * Reads the oldest body, one at a time: it stays in the spool until push_spool_done() or push_spool_keep(). Returns
- * NULL if there is none, or no memory.
+ * Reads a body, one at a time: the oldest one behind the body that was kept last, or the oldest of all if there is none
+ * behind it. It stays in the spool until push_spool_done() or push_spool_keep(). Returns NULL if there is none, or no
+ * memory.
  */
 struct push_body *push_spool_get(struct push_spool *spool);
 /* Removes the body that was read: it was sent, or dropped, which the caller counts. */
 void push_spool_done(struct push_spool *spool);
-/* The body that was read is not sent now. If it has gone meanwhile for want of place it is lost, and counted. */
+/*
+ * The body that was read is not sent now: it is the one that was left. If it has gone meanwhile for want of place it is
+ * lost, and counted.
+ */
 void push_spool_keep(struct push_spool *spool);
+/*
+ * Is told whether the receiver took the next body at its first attempt: then it was not away before, and does not take
+ * the body that was left. In an outage no body is found at fault. Returns whether the one that was left is removed, as
+ * it was at fault twice.
+ */
+bool push_spool_judge_left(struct push_spool *spool, bool taken_at_once);
 
 /* answer.c: what a receiver's answer means. */
 enum push_verdict {

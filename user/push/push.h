@@ -47,7 +47,7 @@ enum push_cause {
 	PUSH_QUEUE_FULL,  /* newer ones took its place in memory */
 	PUSH_SPOOL_FULL,  /* newer ones took its place on the disk */
 	PUSH_SPOOL_ERROR, /* the disk did not take it, or what it has is damaged */
-	PUSH_GIVEN_UP,    /* attempts failed for retry_s seconds */
+	PUSH_GIVEN_UP,    /* attempts failed for retry_s seconds; with a spool: twice, while the receiver took others */
 	PUSH_REFUSED,     /* the receiver called the body wrong, or does not take profiles */
 	PUSH_NOT_TRUSTED, /* the receiver's certificate was not trusted, or the receiver did not trust the client's */
 	PUSH_CRASHED,     /* the process ended by a signal while it had the body in memory */

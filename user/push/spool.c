@@ -310,6 +310,7 @@ static int write_record(struct push_spool *spool, const struct push_body *body, 
 
 int push_spool_put(struct push_spool *spool, const struct push_body *body)
 {
+	const uint64_t sequence = spool->next_sequence;
 	const uint64_t size = sizeof(struct head) + body->message.size;
 	int err;
 
@@ -327,6 +328,8 @@ int push_spool_put(struct push_spool *spool, const struct push_body *body)
 	if (err) {
 		spool->dropped_error++;
 		spool->last_error = err;
+	} else if (body->attempts) {
+		spool->left = sequence;
 	}
 	return err;
 }
@@ -341,24 +344,46 @@ static void forget_record(struct push_spool *spool, struct push_spool_record **a
 		empty_segment(spool, segment);
 }
 
+/* Returns where the list has the first record with a sequence above this one; the place of NULL if there is none. */
+static struct push_spool_record **find_behind(struct push_spool *spool, uint64_t sequence)
+{
+	struct push_spool_record **at = &spool->first;
+
+	while (*at && (*at)->sequence <= sequence)
+		at = &(*at)->next;
+	return at;
+}
+
+/* Returns the place of this record, or of NULL. */
+static struct push_spool_record **find_record(struct push_spool *spool, uint64_t sequence)
+{
+	struct push_spool_record **at = &spool->first;
+
+	while (*at && (*at)->sequence != sequence)
+		at = &(*at)->next;
+	return at;
+}
+
 struct push_body *push_spool_get(struct push_spool *spool)
 {
 	while (spool->first) {
-		const uint32_t segment = spool->first->segment;
-		const uint64_t offset = spool->first->offset;
+		struct push_spool_record **at = find_behind(spool, spool->cursor);
+		struct push_body *body;
 		struct head head;
 		int err;
-		struct push_body *body = read_record(spool->files[segment], offset, &head, &err);
 
+		if (!*at)
+			at = &spool->first;
+		body = read_record(spool->files[(*at)->segment], (*at)->offset, &head, &err);
 		if (body) {
-			body->spool_sequence = spool->lent = spool->first->sequence;
+			body->spool_sequence = spool->lent = (*at)->sequence;
 			return body;
 		}
 		if (err == -ENOMEM)
 			return NULL;
 		spool->dropped_error++;
 		spool->last_error = err;
-		forget_record(spool, &spool->first);
+		forget_record(spool, at);
 	}
 	return NULL;
 }
@@ -369,26 +394,45 @@ static void take_back(struct push_spool *spool)
 	spool->lent_gone = false;
 }
 
-void push_spool_done(struct push_spool *spool)
+/* Marks a record on the disk as one that does not wait any more, and forgets it. */
+static void end_record(struct push_spool *spool, struct push_spool_record **at)
 {
 	const uint32_t state = STATE_DONE;
-	struct push_spool_record **at = &spool->first;
-	int err;
+	int err = io_write_at(spool->files[(*at)->segment], &state, sizeof(state),
+			      (*at)->offset + offsetof(struct head, state));
 
-	while (*at && (*at)->sequence != spool->lent)
-		at = &(*at)->next;
-	take_back(spool);
-	if (!*at)
-		return;
-	err = io_write_at(spool->files[(*at)->segment], &state, sizeof(state),
-			  (*at)->offset + offsetof(struct head, state));
 	if (err)
 		spool->last_error = err;
 	forget_record(spool, at);
 }
 
+void push_spool_done(struct push_spool *spool)
+{
+	struct push_spool_record **at = find_record(spool, spool->lent);
+
+	take_back(spool);
+	if (*at)
+		end_record(spool, at);
+}
+
 void push_spool_keep(struct push_spool *spool)
 {
 	spool->dropped_full += spool->lent_gone;
+	spool->cursor = spool->left = spool->lent;
 	take_back(spool);
+}
+
+bool push_spool_judge_left(struct push_spool *spool, bool taken_at_once)
+{
+	struct push_spool_record **at = find_record(spool, spool->left);
+
+	spool->left = 0;
+	if (!*at || !taken_at_once)
+		return false;
+	if (!(*at)->is_suspect) {
+		(*at)->is_suspect = true;
+		return false;
+	}
+	end_record(spool, at);
+	return true;
 }

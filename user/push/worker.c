@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The process that has the network. It receives bodies, sends the oldest one first and one at a time, and keeps the
- * others: in memory, then in the spool.
+ * others: in memory, then in the spool. A body that the receiver does not take keeps the others waiting for retry_s
+ * seconds, and then others have their turn.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +33,7 @@ struct worker {
 	struct push_body *current; /* that is sent, or waits for its next attempt */
 	double next_try_s;         /* CLOCK_MONOTONIC */
 	unsigned failures;         /* attempts since the last one that was taken or refused */
+	bool memory_next;          /* the last body was left: one in memory is the next, before those of the spool */
 	bool ends;
 	double deadline_s; /* if it ends */
 	/* What was said already. */
@@ -179,6 +181,7 @@ static void settle(struct worker *w, bool sent, enum push_cause cause)
 
 	if (body->spool_sequence)
 		push_spool_done(w->spool);
+	w->shared->dropped[PUSH_GIVEN_UP] += push_spool_judge_left(w->spool, sent && !body->attempts);
 	w->current = NULL;
 	w->failures = 0;
 	w->next_try_s = 0;
@@ -191,12 +194,13 @@ static void settle(struct worker *w, bool sent, enum push_cause cause)
 	push_body_free(body);
 }
 
-/* Leaves the current body, which was not sent. One of the spool stays there, and is tried again. */
+/* Leaves the current body, which was not sent. One of the spool stays there, and is tried again after others. */
 static void leave(struct worker *w, enum push_cause cause)
 {
 	struct push_body *body = w->current;
 
 	w->current = NULL;
+	w->memory_next = true;
 	if (!body->spool_sequence) {
 		put_aside(w, body, cause);
 		return;
@@ -209,6 +213,7 @@ static void try_later(struct worker *w, const struct push_outcome *outcome)
 {
 	double now = now_s();
 
+	w->current->attempts++;
 	w->next_try_s = now + push_wait_s(++w->failures, outcome->retry_after_s, random_share());
 	if (!w->said_failing)
 		log_warn("cannot send to %.*s: %s; trying again for %g s", SHOWN(w), outcome->text,
@@ -252,17 +257,28 @@ static void handle(struct worker *w, const struct push_outcome *outcome)
 	settle(w, outcome->verdict == PUSH_TAKEN, outcome->verdict == PUSH_UNTRUSTED ? PUSH_NOT_TRUSTED : PUSH_REFUSED);
 }
 
-/* Begins the next attempt if it is time for one. At the end, what is in the spool stays there. */
+/*
+ * Returns the next body, or NULL. Those of the spool are older than those in memory. At the end, what is in the spool
+ * stays there.
+ */
+static struct push_body *take_next(struct worker *w)
+{
+	const bool from_memory = w->ends || (w->memory_next && w->queue.count);
+	struct push_body *body = from_memory ? NULL : push_spool_get(w->spool);
+
+	w->memory_next = false;
+	return body ?: push_queue_take(&w->queue);
+}
+
+/* Begins the next attempt if it is time for one. */
 static void begin(struct worker *w)
 {
 	struct push_outcome outcome = {.verdict = PUSH_AGAIN};
 
 	if (w->transfer.runs || now_s() < w->next_try_s)
 		return;
-	if (!w->current && !w->ends)
-		w->current = push_spool_get(w->spool);
 	if (!w->current)
-		w->current = push_queue_take(&w->queue);
+		w->current = take_next(w);
 	if (!w->current) {
 		/* There is no memory for a body of the spool. */
 		if (w->spool->count && !w->ends)

@@ -48,6 +48,7 @@ static struct day {
 /* The process has its own. */
 static struct played {
 	const struct weather *weather;
+	const uint64_t *never_taken; /* numbers of bodies, and 0; NULL: there are none */
 	struct push_process process;
 	int socket; /* of who pushes */
 	double next_s, end_s;
@@ -117,10 +118,22 @@ static CURLcode play_getinfo(CURL *easy, CURLINFO info, ...)
 	return CURLE_OK;
 }
 
+static bool is_never_taken(void)
+{
+	struct made made;
+
+	memcpy(&made, played.bytes, sizeof(made));
+	for (const uint64_t *number = played.never_taken; number && *number; number++) {
+		if (*number == made.number)
+			return true;
+	}
+	return false;
+}
+
 static CURLMcode play_add(CURLM *multi, CURL *easy)
 {
 	const struct weather *weather = weather_now();
-	const enum answer answer = weather ? weather->answer : SLOW;
+	const enum answer answer = weather ? weather->answer : is_never_taken() ? BUSY : SLOW;
 
 	(void)multi;
 	(void)easy;
@@ -305,7 +318,8 @@ static int end_day(void **state)
 }
 
 /* Runs the process until an hour of the day, in which it ends. spool_max: 0: without a spool. */
-static void run_until(const struct weather *weather, double hour, uint64_t queue_max, uint64_t spool_max)
+static void run_until(const struct weather *weather, double hour, uint64_t queue_max, uint64_t spool_max,
+		      const uint64_t *never_taken)
 {
 	int ends[2], status;
 	struct error error;
@@ -321,6 +335,7 @@ static void run_until(const struct weather *weather, double hour, uint64_t queue
 		abort();
 	played = (struct played){
 		.weather = weather,
+		.never_taken = never_taken,
 		.socket = ends[0],
 		.next_s = day->now + 1,
 		.end_s = BEGIN_S + hour * HOUR_S,
@@ -370,7 +385,7 @@ static void test_nothing_is_lost(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		run_until(bad_day, parts[i], PUSH_QUEUE_MAX_DEFAULT, PUSH_SPOOL_MAX_DEFAULT);
+		run_until(bad_day, parts[i], PUSH_QUEUE_MAX_DEFAULT, PUSH_SPOOL_MAX_DEFAULT, NULL);
 		day->shared.restarts = 0;
 	}
 	check_sums(day->shared.spooled);
@@ -384,7 +399,7 @@ static void test_nothing_is_lost(void **unused)
 static void test_losses_are_counted(void **unused)
 {
 	(void)unused;
-	run_until(bad_day, 24, 20 * BODY_BYTES, 0);
+	run_until(bad_day, 24, 20 * BODY_BYTES, 0, NULL);
 	check_sums(0);
 	assert_true(day->shared.dropped[PUSH_GIVEN_UP] > 0);
 	assert_true(day->shared.dropped[PUSH_QUEUE_FULL] > 0);
@@ -396,7 +411,7 @@ static void test_losses_are_counted(void **unused)
 static void test_a_small_spool(void **unused)
 {
 	(void)unused;
-	run_until(bad_day, 24, 4 * BODY_BYTES, 96 * BODY_BYTES);
+	run_until(bad_day, 24, 4 * BODY_BYTES, 96 * BODY_BYTES, NULL);
 	check_sums(0);
 	assert_true(day->shared.dropped[PUSH_SPOOL_FULL] > 0);
 	assert_int_equal(dropped(), day->shared.dropped[PUSH_SPOOL_FULL]);
@@ -408,11 +423,28 @@ static void test_refusals(void **unused)
 	static const struct weather weather[] = {{5, 6, REFUSES}, {.to = 0}};
 
 	(void)unused;
-	run_until(weather, 24, PUSH_QUEUE_MAX_DEFAULT, 0);
+	run_until(weather, 24, PUSH_QUEUE_MAX_DEFAULT, 0, NULL);
 	check_sums(0);
 	assert_true(day->shared.dropped[PUSH_REFUSED] > 60 * 0.8);
 	assert_int_equal(dropped(), day->shared.dropped[PUSH_REFUSED]);
 	assert_int_equal(day->shared.retried, 0);
+}
+
+/*
+ * Bodies that the receiver never takes are given up, also where outages are around them, and where several wait at a
+ * time. All others are received.
+ */
+static void test_bodies_that_are_never_taken(void **unused)
+{
+	static const uint64_t never_taken[] = {10, 100, 101, 300, 301, 302, 303, 700, 0};
+
+	(void)unused;
+	run_until(bad_day, 24, PUSH_QUEUE_MAX_DEFAULT, PUSH_SPOOL_MAX_DEFAULT, never_taken);
+	check_sums(0);
+	assert_int_equal(dropped(), 8);
+	assert_int_equal(day->shared.dropped[PUSH_GIVEN_UP], 8);
+	for (const uint64_t *number = never_taken; *number; number++)
+		assert_int_equal(day->times[*number], 0);
 }
 
 int main(void)
@@ -422,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_losses_are_counted, begin_day, end_day),
 		cmocka_unit_test_setup_teardown(test_a_small_spool, begin_day, end_day),
 		cmocka_unit_test_setup_teardown(test_refusals, begin_day, end_day),
+		cmocka_unit_test_setup_teardown(test_bodies_that_are_never_taken, begin_day, end_day),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
