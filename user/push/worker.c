@@ -34,6 +34,7 @@ struct worker {
 	double next_try_s;         /* CLOCK_MONOTONIC */
 	unsigned failures;         /* attempts since the last one that was taken or refused */
 	bool memory_next;          /* the last body was left: one in memory is the next, before those of the spool */
+	double next_receive_s;     /* there was no memory for a message: until then none is asked for */
 	bool ends;
 	double deadline_s; /* if it ends */
 	/* What was said already. */
@@ -139,11 +140,15 @@ static struct push_body *read_body(const struct push_message *message, int fd)
 	return NULL;
 }
 
+/* Takes a body. fd: -1: there was no descriptor left for its file, or no memory. */
 static void take_body(struct worker *w, const struct push_message *message, int fd)
 {
-	struct push_body *body = read_body(message, fd);
+	struct push_body *body;
 
+	/* Before what follows, in which this process may be killed: nobody else knows of the body any more. */
 	w->shared->taken_bytes += message->size;
+	w->shared->in_memory++;
+	body = read_body(message, fd);
 	if (!body) {
 		w->shared->dropped[PUSH_QUEUE_FULL]++;
 		return;
@@ -160,18 +165,19 @@ static bool receive(struct worker *w)
 	int fd;
 	ssize_t n = child_receive(w->process->socket, &message, sizeof(message), &fd, 1, MSG_DONTWAIT);
 
-	if (n == -EAGAIN)
-		return false;
-	if (n == sizeof(message) && message.kind == PUSH_BODY && fd >= 0) {
+	if (n == sizeof(message) && message.kind == PUSH_BODY) {
 		take_body(w, &message, fd);
-	} else {
+		if (fd >= 0)
+			close(fd);
+	} else if (n == sizeof(message) || !n || n == -ECONNRESET) {
 		/* Without a message to end, the process that pushes has died: nothing more comes, and nobody waits. */
 		w->ends = true;
 		w->deadline_s = n == sizeof(message) ? (double)message.deadline_ns / 1e9 : now_s();
+	} else if (n != -EAGAIN) {
+		/* The kernel has no memory: the message stays where it is. */
+		w->next_receive_s = now_s() + MEMORY_WAIT_S;
 	}
-	if (fd >= 0)
-		close(fd);
-	return !w->ends;
+	return n > 0 && !w->ends;
 }
 
 /* Ends with the current body, which was sent, or lost for the cause. */
@@ -305,6 +311,11 @@ static bool is_over(const struct worker *w)
 	return now_s() >= w->deadline_s || ((waits || !w->current) && w->next_try_s > w->deadline_s);
 }
 
+static bool may_receive(const struct worker *w)
+{
+	return !w->ends && now_s() >= w->next_receive_s;
+}
+
 static double wait_for_s(const struct worker *w)
 {
 	double until = now_s() + IDLE_S;
@@ -313,6 +324,8 @@ static double wait_for_s(const struct worker *w)
 		until = w->next_try_s;
 	if (w->ends && w->deadline_s < until)
 		until = w->deadline_s;
+	if (!w->ends && !may_receive(w) && w->next_receive_s < until)
+		until = w->next_receive_s;
 	return until - now_s();
 }
 
@@ -362,7 +375,7 @@ void push_work(struct push_process *process)
 			handle(&w, &outcome);
 			continue;
 		}
-		if (push_transfer_wait(&w.transfer, w.ends ? -1 : process->socket, wait_for_s(&w))) {
+		if (push_transfer_wait(&w.transfer, may_receive(&w) ? process->socket : -1, wait_for_s(&w))) {
 			while (receive(&w))
 				publish(&w);
 		}
