@@ -130,11 +130,17 @@ class Pusher:
         )
         self.ready = self.process.stdout.readline() == "ready\n"
 
-    def ask(self, line):
+    def write(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        assert select.select([self.process.stdout], [], [], harness.PATIENCE)[0], "no answer to " + line
+
+    def read(self):
+        assert select.select([self.process.stdout], [], [], harness.PATIENCE)[0], "no answer"
         return json.loads(self.process.stdout.readline())
+
+    def ask(self, line):
+        self.write(line)
+        return self.read()
 
     def send(self, name, size=1000):
         return self.ask("send %s %d" % (name, size))

@@ -6,6 +6,7 @@ import email.utils
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -214,6 +215,23 @@ def test_a_spool_has_a_bound(folder):
     with receiving() as it, pushing(it.url, spool=path) as pusher:
         pusher.until(lambda now: now["sent"] == counts["spooled"])
     assert "large" not in it.names() and "n11" in it.names() and "n00" not in it.names()
+
+
+def test_what_is_put_into_the_spool_at_the_last_moment_is_not_lost():
+    """A process that was stopped has more messages than there is place for, so that it is told of the end by EOF."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as path:
+        with pushing("http://localhost:%d/" % harness.free_port(), spool=path) as pusher:
+            worker = pusher.children()[1]
+            os.kill(worker, signal.SIGSTOP)
+            while not pusher.counts()["dropped"]["queue_full"]:
+                pusher.send("a")
+            pusher.write("end 0")
+            os.kill(worker, signal.SIGCONT)
+            counts = pusher.read()
+        assert settled(counts) == {"queue_full": 1} and counts["gone"]
+        assert counts["spooled"] == counts["submitted"] - 1 > 1 and counts["waiting"] == 0
+        with pushing("http://localhost:%d/" % harness.free_port(), spool=path) as pusher:
+            pusher.until(lambda now: now["found"] == counts["spooled"])
 
 
 def test_a_damaged_spool(folder):

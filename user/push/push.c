@@ -123,6 +123,8 @@ static bool is_gone(const struct push *push)
 {
 	struct pollfd poll_socket = {.fd = push->keeper.socket};
 
+	if (!push->keeper.pid)
+		return true;
 	return poll(&poll_socket, 1, 0) == 1 && poll_socket.revents & (POLLHUP | POLLERR);
 }
 
@@ -206,11 +208,10 @@ void push_end(struct push **ended, double deadline_s, struct push_counts *counts
 	/* Where the message finds no place, the closed socket ends the process. */
 	if (!child_send(push->keeper.socket, &message, sizeof(message), NULL, 0, MSG_DONTWAIT))
 		wait_for_end(push, message.deadline_ns + (uint64_t)(GRACE_S * 1e9));
-	if (counts) {
+	/* It may still put bodies into the spool. */
+	child_end(&push->keeper, GRACE_S);
+	if (counts)
 		push_count(push, counts);
-		counts->dropped[PUSH_ENDED] += counts->waiting;
-		counts->waiting = 0;
-	}
 	free_push(push);
 	*ended = NULL;
 }
