@@ -22,7 +22,7 @@ from protobuf import of
 from test_agent_push import HOME, pprof_total
 from test_agent_waits import pprof_sums
 
-DURATION_NS = 10  # Profile.duration_nanos
+TIME_NS, DURATION_NS = 9, 10  # Profile.time_nanos, duration_nanos
 SECRET = "0123456789abcdef" * 4
 
 
@@ -187,6 +187,24 @@ def test_many_requests_cost_little(tmp_path):
             end(process)
     assert set(answers) == {(200, b"ok\n")}
     assert len(answers) <= 16 + 32 * passed
+
+
+def test_profiles_begin_together(tmp_path):
+    """All maps are read for a beginning: one is of all who have asked by then, and the next one a second later."""
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as (process, ask):
+            metrics(ask)  # it samples now
+            with concurrent.futures.ThreadPoolExecutor(8) as clients:
+                asked = []
+                for _ in range(8):
+                    asked.append(clients.submit(ask, "/debug/pprof/profile?seconds=1"))
+                    time.sleep(0.1)
+                answers = [one.result() for one in asked]
+            end(process)
+    assert [status for status, _ in answers] == 8 * [200]
+    begins = sorted({next(of(gzip.decompress(body), TIME_NS)) for _, body in answers})
+    assert all(after - before > 950_000_000 for before, after in zip(begins, begins[1:])), begins
+    assert all(pprof_total(body) > 0 for _, body in answers)
 
 
 def test_requests_add_up(tmp_path):

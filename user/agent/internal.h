@@ -32,6 +32,8 @@ struct agent_part {
 	/* files.c */
 	struct archive_keeper keeper;
 	bool keeper_ended; /* which was reported */
+
+	double next_pulled; /* serve.c: until then no profile of it begins for a client */
 };
 
 struct agent {
@@ -65,11 +67,13 @@ struct agent {
 	struct serve *server;
 	double requests_allowed, requests_allowed_at; /* at: CLOCK_MONOTONIC seconds */
 	struct agent_pulled {
-		uint64_t id;                    /* of the request */
-		struct agent_part *part;        /* which it wants */
+		uint64_t id;             /* of the request */
+		struct agent_part *part; /* which it wants */
+		unsigned seconds;
+		struct profile *profile; /* of the samples since its begin; NULL: it has not begun */
+		/* Valid once it has begun. */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */
 		uint64_t begin_ns;              /* since 1970 */
-		struct profile *profile;        /* of the samples since */
 		struct session_account account; /* of the session at the begin */
 	} pulled[AGENT_PULLED_MAX];
 	size_t nr_pulled;

@@ -26,7 +26,7 @@ int agent_add_to_pulled(const struct agent_part *part, const struct profile *pro
 	int err = 0;
 
 	for (size_t i = 0; i < a->nr_pulled && !err; i++) {
-		if (a->pulled[i].part == part)
+		if (a->pulled[i].part == part && a->pulled[i].profile)
 			err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
 	}
 	return err;

@@ -21,6 +21,11 @@
 #define REQUESTS_PER_TURN 16
 /* Requests that are taken in a second: what they cost would lower the rate of samples, for whoever asks. */
 #define REQUESTS_PER_S 32
+/*
+ * Seconds between moments at which profiles begin, those that are asked for by then together: for each moment all maps
+ * of the kernel are read, also if the clients leave at once.
+ */
+#define PROFILES_INTERVAL_S 1.0
 
 static bool is_wanted(const struct agent_options *options)
 {
@@ -88,39 +93,20 @@ static struct agent_part *find_part(struct agent *a, enum serve_what what)
 	return NULL;
 }
 
-/* Begins a profile. Returns 0, or negative errno that ends the run, after a report. */
-static int begin_profile(struct agent *a, const struct serve_request *request)
+/* Notes a profile that is to begin, or answers why there is none. */
+static void note_profile(struct agent *a, const struct serve_request *request)
 {
 	struct agent_part *part = find_part(a, request->what);
-	struct agent_pulled *pulled = &a->pulled[a->nr_pulled];
-	int err;
 
-	if (!part) {
+	if (!part)
 		answer_text(a, request, 404,
 			    "This agent measures something else: --mode=cpu has /debug/pprof/profile, wall and offcpu "
 			    "have /debug/pprof/wall, gil has /debug/pprof/gil.\n");
-		return 0;
-	}
-	if (a->nr_pulled == AGENT_PULLED_MAX) {
+	else if (a->nr_pulled == AGENT_PULLED_MAX)
 		answer_text(a, request, 503, "Too many profiles are made at this moment; try again later.\n");
-		return 0;
-	}
-	*pulled = (struct agent_pulled){.id = request->id, .part = part, .profile = profile_new()};
-	if (!pulled->profile) {
-		answer_text(a, request, 503, "Out of memory.\n");
-		return 0;
-	}
-	/* What was sampled before is not of it. */
-	err = session_count_samples(part->session, &pulled->account);
-	if (err)
-		log_error("cannot read the counters of the kernel: %s", strerror(-err));
-	err = err ?: agent_take_samples(part, false);
-	session_count_states(part->session, &pulled->account);
-	pulled->begin = session_get_epoch_end(part->session);
-	pulled->begin_ns = clock_ns(CLOCK_REALTIME);
-	pulled->end = pulled->begin + request->seconds;
-	a->nr_pulled++;
-	return err;
+	else
+		a->pulled[a->nr_pulled++] =
+			(struct agent_pulled){.id = request->id, .part = part, .seconds = request->seconds};
 }
 
 static void cancel(struct agent *a, uint64_t id)
@@ -171,57 +157,107 @@ static void answer_profile(struct agent *a, struct agent_pulled *pulled)
 	free(body);
 }
 
-/* Returns whether a profile of the part is due. */
+/*
+ * Begins a profile whose part's samples were just taken; account: that of the session before. begin_ns: now, since
+ * 1970.
+ */
+static void begin_profile(struct agent *a, size_t i, const struct session_account *account, uint64_t begin_ns)
+{
+	struct agent_pulled *pulled = &a->pulled[i];
+
+	pulled->profile = profile_new();
+	if (!pulled->profile) {
+		answer_text(a, &(struct serve_request){.id = pulled->id}, 503, "Out of memory.\n");
+		agent_remove_pulled(a, i);
+		return;
+	}
+	pulled->account = *account;
+	pulled->begin = session_get_epoch_end(pulled->part->session);
+	pulled->begin_ns = begin_ns;
+	pulled->end = pulled->begin + pulled->seconds;
+}
+
+/* Returns whether a profile is to be answered, or to begin. */
+static bool is_due(const struct agent_pulled *pulled, double now)
+{
+	return now >= (pulled->profile ? pulled->end : pulled->part->next_pulled);
+}
+
+/*
+ * Ends and begins the profiles of a part that are due. Its samples are taken once for all of them. Returns 0, or
+ * negative errno that ends the run, after a report.
+ */
+static int turn_profiles(struct agent *a, struct agent_part *part, double now)
+{
+	struct session_account account;
+	uint64_t begin_ns;
+	bool begun = false;
+	int err = session_count_samples(part->session, &account);
+
+	if (err)
+		log_error("cannot read the counters of the kernel: %s", strerror(-err));
+	err = err ?: agent_take_samples(part, false);
+	session_count_states(part->session, &account);
+	begin_ns = clock_ns(CLOCK_REALTIME);
+	for (size_t i = a->nr_pulled; i-- > 0 && !err;) {
+		if (a->pulled[i].part != part || !is_due(&a->pulled[i], now))
+			continue;
+		if (a->pulled[i].profile) {
+			answer_profile(a, &a->pulled[i]);
+			agent_remove_pulled(a, i);
+		} else {
+			begin_profile(a, i, &account, begin_ns);
+			begun = true;
+		}
+	}
+	if (begun)
+		part->next_pulled = session_get_epoch_end(part->session) + PROFILES_INTERVAL_S;
+	return err;
+}
+
 static bool has_due_profile(const struct agent *a, const struct agent_part *part, double now)
 {
 	for (size_t i = 0; i < a->nr_pulled; i++) {
-		if (a->pulled[i].part == part && a->pulled[i].end <= now)
+		if (a->pulled[i].part == part && is_due(&a->pulled[i], now))
 			return true;
 	}
 	return false;
 }
 
-/* Answers with the profiles that are due. Returns as begin_profile(). */
-static int end_profiles(struct agent *a)
+/* Answers with the profiles that are due, and begins those that may begin. Returns as turn_profiles(). */
+static int do_profiles(struct agent *a)
 {
 	const double now = clock_s(CLOCK_MONOTONIC);
 	int err = 0;
 
 	for (size_t i = 0; i < a->nr_parts && !err; i++) {
 		if (has_due_profile(a, &a->parts[i], now))
-			err = agent_take_samples(&a->parts[i], false);
-	}
-	for (size_t i = a->nr_pulled; i-- > 0 && !err;) {
-		if (a->pulled[i].end > now)
-			continue;
-		answer_profile(a, &a->pulled[i]);
-		agent_remove_pulled(a, i);
+			err = turn_profiles(a, &a->parts[i], now);
 	}
 	return err;
 }
 
-/* Returns as begin_profile(). */
-static int take_request(struct agent *a, const struct serve_request *request)
+static void take_request(struct agent *a, const struct serve_request *request)
 {
 	if (request->cancelled) {
 		cancel(a, request->id);
-		return 0;
+		return;
 	}
 	switch (request->what) {
 	case SERVE_METRICS:
 		answer_metrics(a, request);
-		return 0;
+		return;
 	case SERVE_HEALTH:
 		answer_text(a, request, 200, "ok\n");
-		return 0;
+		return;
 	case SERVE_READY:
 		if (a->metrics.epochs)
 			answer_text(a, request, 200, "ready\n");
 		else
 			answer_text(a, request, 503, "The first epoch has not ended yet.\n");
-		return 0;
+		return;
 	default:
-		return begin_profile(a, request);
+		note_profile(a, request);
 	}
 }
 
@@ -239,16 +275,18 @@ static void allow_requests(struct agent *a)
 static int do_periodic_work(struct agent *a)
 {
 	struct serve_request request;
-	int err = end_profiles(a), more = 1;
+	int more = 1;
 
 	allow_requests(a);
-	while (a->requests_allowed >= 1 && more > 0 && !err) {
+	while (a->requests_allowed >= 1 && more > 0) {
 		more = serve_next(a->server, &request);
-		a->requests_allowed -= more > 0 && !request.cancelled;
-		err = more > 0 ? take_request(a, &request) : 0;
+		if (more <= 0)
+			break;
+		a->requests_allowed -= !request.cancelled;
+		take_request(a, &request);
 	}
-	if (more >= 0 || err)
-		return err;
+	if (more >= 0)
+		return do_profiles(a);
 	log_error("the process that serves at %s has ended: nobody is served any more", serve_address(a->server));
 	return more;
 }
