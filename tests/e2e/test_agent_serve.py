@@ -182,10 +182,10 @@ def test_many_requests_cost_little(tmp_path):
         with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s") as (process, ask):
             begin = time.monotonic()
             with concurrent.futures.ThreadPoolExecutor(4) as clients:
-                answers = list(clients.map(ask, ["/healthz"] * 100))
+                answers = list(clients.map(ask, ["/metrics"] * 100))
             passed = time.monotonic() - begin
             end(process)
-    assert set(answers) == {(200, b"ok\n")}
+    assert {status for status, _ in answers} == {200}
     assert len(answers) <= 16 + 32 * passed
 
 

@@ -132,8 +132,6 @@ ANSWERS = [
     ("/debug/pprof/wall?debug=0&seconds=120", "wall", 120),
     ("/debug/pprof/gil?seconds=007", "gil", 7),
     ("/metrics", "metrics", 0),
-    ("/healthz", "health", 0),
-    ("/readyz?verbose", "ready", 0),
 ]
 
 
@@ -259,7 +257,7 @@ def test_token(place):
         for sent in ("Bearer " + TOKEN, "bearer  " + TOKEN):
             assert server.get("/metrics", Authorization=sent)[0] == 200
         # Who asks whether pybpf is well needs none; with one, the host's name is any.
-        assert server.get("/healthz")[0] == server.get("/readyz")[0] == 200
+        assert server.get("/healthz")[0] == 200 and server.get("/readyz")[0] == 503
         assert server.get("/debug/pprof/wall?seconds=1", Authorization="Bearer " + TOKEN, Host="any.example")[0] == 200
         assert server.counts()["denied"] == 11
 
@@ -310,7 +308,7 @@ def test_a_killed_server_is_started_again():
         waiting.close()
         assert server.told() == {"cancelled": lost}
         server.answer_all()
-        assert server.get("/healthz")[0] == 200
+        assert server.get("/metrics")[0] == 200
         assert server.told()["id"] > lost
         counts = server.counts()
         assert counts["restarts"] == 2 and not counts["gone"]
@@ -386,6 +384,24 @@ def test_too_many_requests_wait(server):
         one.close()
 
 
+def test_probes_need_no_place_and_no_token(place):
+    """Requests that wait, with a token or not, do not make pybpf look ill; nor do probes take a place from others."""
+    with serving("127.0.0.1:0", token_file(place, TOKEN)) as server:
+        waiting = [server.ask("/debug/pprof/profile?seconds=60", Authorization="Bearer " + TOKEN) for _ in range(32)]
+        ids = [server.told()["id"] for _ in waiting]
+        for _ in range(40):
+            code, headers, body = server.get("/healthz")
+            assert (code, body) == (200, b"ok\n") and headers["Content-Type"].startswith("text/plain")
+        assert server.get("/healthz", "HEAD")[::2] == (200, b"")
+        assert server.get("/readyz?verbose")[::2] == (503, b"The first epoch has not ended yet.\n")
+        server.tell("ready")
+        harness.wait_for(lambda: server.get("/readyz")[::2] == (200, b"ready\n"))
+        counts = server.counts()
+        assert counts["answered"] >= 42 and counts["requests"] == counts["answered"] + counts["unavailable"] + len(ids)
+        for one in waiting:
+            one.close()
+
+
 def test_slow_clients_keep_nobody_out(server):
     """The oldest of too many is cut, and not one that waits for a profile."""
     patient = server.ask("/debug/pprof/profile?seconds=60")
@@ -445,11 +461,14 @@ def test_bodies_and_large_headers_are_refused(server):
         with contextlib.suppress(ConnectionError):
             one.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + 100000 * b"h" + b"\r\n\r\n")
             assert re.match(rb"HTTP/1.1 (431|413) ", one.recv(1000))
-    assert server.get("/healthz")[0] == 200
-    assert server.told()["what"] == "health"
+    assert server.get("/metrics")[0] == 200
+    assert server.told()["what"] == "metrics"
 
 
 def test_a_request_without_an_answer_ends(server):
+    """And who does not go on for as long is not well."""
+    server.tell("ill")
+    assert server.told() == {"ill": True}
     code, _, body = server.get("/metrics")
     assert code == 503 and b"did not answer in time" in body
     asked = server.told()["id"]
@@ -457,8 +476,11 @@ def test_a_request_without_an_answer_ends(server):
     with contextlib.closing(server.raw()) as one:
         one.sendall(b"GET /healthz HT")
         assert one.recv(1) == b""
+    for path in ("/healthz", "/readyz"):
+        code, _, body = server.get(path)
+        assert code == 503 and body == b"Sampling has not gone on for 10 s, or pybpf ends.\n"
     counts = server.counts()
-    assert (counts["unavailable"], counts["left"], counts["cut"]) == (1, 0, 1)
+    assert (counts["unavailable"], counts["left"], counts["cut"]) == (3, 0, 1)
 
 
 def test_garbage():
@@ -477,7 +499,7 @@ def test_garbage():
                 if rng.random() < 0.5:
                     one.shutdown(socket.SHUT_WR)
         # Requests of clients that have left may still fill its places.
-        harness.wait_for(lambda: server.get("/healthz")[0] == 200)
+        harness.wait_for(lambda: server.get("/metrics")[0] == 200)
         assert server.pids[1] == pid
         server.tell("end")
         # Nothing of the side that answered is left, either.

@@ -5,6 +5,8 @@
  *	auto              answers all requests from now on, and says so
  *	answer ID SIZE    answers one with that many bytes
  *	count             prints the counts
+ *	ready             says from now on that it is ready, and not only well
+ *	ill               does not say any more that it is well; prints that
  *	end               ends
  *
  * With confine=1 it first gives up its rights, as the process that samples does.
@@ -20,10 +22,13 @@
 #include "serve/metrics.h"
 #include "serve/serve.h"
 
-static struct serve *serve;
-static bool answers_all, confines;
+/* Between the times that it says that it is well. */
+#define TELL_MS 500
 
-static const char *const names[SERVE_WHATS] = {"profile", "wall", "gil", "metrics", "health", "ready"};
+static struct serve *serve;
+static bool answers_all, confines, is_ready, is_ill;
+
+static const char *const names[SERVE_WHATS] = {"profile", "wall", "gil", "metrics"};
 
 static void reply(uint64_t id, const char *content_type, const void *body, size_t size)
 {
@@ -87,10 +92,8 @@ static void take_request(const struct serve_request *request)
 		return;
 	if (request->seconds)
 		reply_profile(request->id, names[request->what], request->seconds);
-	else if (request->what == SERVE_METRICS)
-		reply_metrics(request->id);
 	else
-		reply(request->id, "text/plain", "ok\n", 3);
+		reply_metrics(request->id);
 }
 
 static void print_counts(void)
@@ -123,6 +126,11 @@ static bool obey(const char *line)
 		puts("{\"auto\": true}");
 	} else if (strcmp(line, "count\n") == 0) {
 		print_counts();
+	} else if (strcmp(line, "ready\n") == 0) {
+		is_ready = true;
+	} else if (strcmp(line, "ill\n") == 0) {
+		is_ill = true;
+		puts("{\"ill\": true}");
 	} else {
 		return false;
 	}
@@ -137,7 +145,9 @@ static void run(void)
 	char line[256];
 	int got = 0;
 
-	while (poll(fds, 2, -1) > 0) {
+	while (poll(fds, 2, TELL_MS) >= 0) {
+		if (!is_ill)
+			serve_tell_well(serve, is_ready);
 		if (fds[0].revents && (!fgets(line, sizeof(line), stdin) || !obey(line)))
 			return;
 		while (fds[1].fd >= 0 && (got = serve_next(serve, &request)) > 0)

@@ -239,26 +239,12 @@ static int do_profiles(struct agent *a)
 
 static void take_request(struct agent *a, const struct serve_request *request)
 {
-	if (request->cancelled) {
+	if (request->cancelled)
 		cancel(a, request->id);
-		return;
-	}
-	switch (request->what) {
-	case SERVE_METRICS:
+	else if (request->what == SERVE_METRICS)
 		answer_metrics(a, request);
-		return;
-	case SERVE_HEALTH:
-		answer_text(a, request, 200, "ok\n");
-		return;
-	case SERVE_READY:
-		if (a->metrics.epochs)
-			answer_text(a, request, 200, "ready\n");
-		else
-			answer_text(a, request, 503, "The first epoch has not ended yet.\n");
-		return;
-	default:
+	else
 		note_profile(a, request);
-	}
 }
 
 /* Adds to the requests that may be taken what the time since the last turn gives. */
@@ -277,6 +263,7 @@ static int do_periodic_work(struct agent *a)
 	struct serve_request request;
 	int more = 1;
 
+	serve_tell_well(a->server, a->metrics.epochs > 0);
 	allow_requests(a);
 	while (a->requests_allowed >= 1 && more > 0) {
 		more = serve_next(a->server, &request);

@@ -58,9 +58,12 @@ struct serve_reply {
 	char content_type[SERVE_CONTENT_TYPE_MAX];
 };
 
-/* Shared by the processes. None of it is trusted: it is only counted. */
+/* Shared by the processes. What the process that serves writes is not trusted: it is only counted. */
 struct serve_shared {
-	_Atomic uint64_t requests, wrong, denied, unavailable, left, cut, restarts;
+	_Atomic uint64_t requests, answered, wrong, denied, unavailable, left, cut, restarts;
+	/* What serve_tell_well() was told last, and when. */
+	_Atomic uint64_t well_ns; /* CLOCK_MONOTONIC; written by the process that samples */
+	atomic_bool is_ready;
 };
 
 /* listen.c: the socket that listens. */
@@ -100,6 +103,9 @@ struct serve_rules {
 /* The parts of a request that matter; NULL: it does not have this part. */
 struct serve_question {
 	const char *method, *path, *seconds, *authorization, *host;
+	/* What the process that samples has said of itself, and how long ago. */
+	double silent_s;
+	bool is_ready;
 };
 
 struct serve_verdict {

@@ -12,16 +12,21 @@
 
 static const struct row {
 	const char *path;
-	enum serve_what what;
-	bool is_profile; /* it takes seconds */
-	bool is_open;    /* no token is asked for: nothing is told but whether pybpf is well */
+	enum kind {
+		PROFILE, /* it takes seconds */
+		METRICS,
+		/* No token is asked for: nothing is told but whether pybpf is well. The process that serves knows. */
+		HEALTH,
+		READINESS,
+	} kind;
+	enum serve_what what; /* of a profile, and of metrics */
 } rows[] = {
-	{"/debug/pprof/profile", SERVE_PROFILE, true, false},
-	{"/debug/pprof/wall", SERVE_WALL, true, false},
-	{"/debug/pprof/gil", SERVE_GIL, true, false},
-	{"/metrics", SERVE_METRICS, false, false},
-	{"/healthz", SERVE_HEALTH, false, true},
-	{"/readyz", SERVE_READY, false, true},
+	{"/debug/pprof/profile", PROFILE, SERVE_PROFILE},
+	{"/debug/pprof/wall", PROFILE, SERVE_WALL},
+	{"/debug/pprof/gil", PROFILE, SERVE_GIL},
+	{"/metrics", METRICS, SERVE_METRICS},
+	{"/healthz", HEALTH, 0},
+	{"/readyz", READINESS, 0},
 };
 
 bool serve_method_is_known(const char *method)
@@ -91,6 +96,17 @@ static bool take_seconds(const char *text, unsigned most, struct serve_verdict *
 	return value > 0;
 }
 
+static void answer_probe(bool of_readiness, const struct serve_question *question, struct serve_verdict *verdict)
+{
+	if (question->silent_s > SERVE_QUICK_S)
+		answer(verdict, MHD_HTTP_SERVICE_UNAVAILABLE, "Sampling has not gone on for %d s, or pybpf ends.",
+		       SERVE_QUICK_S);
+	else if (of_readiness && !question->is_ready)
+		answer(verdict, MHD_HTTP_SERVICE_UNAVAILABLE, "The first epoch has not ended yet.");
+	else
+		answer(verdict, MHD_HTTP_OK, "%s", of_readiness ? "ready" : "ok");
+}
+
 void serve_judge(const struct serve_rules *rules, const struct serve_question *question, struct serve_verdict *verdict)
 {
 	const struct row *row = find_row(question->path);
@@ -101,18 +117,19 @@ void serve_judge(const struct serve_rules *rules, const struct serve_question *q
 		       "The header Host has a name, which a page in a browser could have chosen: use the address of "
 		       "this "
 		       "machine or localhost, or start pybpf with a token.");
-	} else if (rules->token && !(row && row->is_open) &&
-		   !serve_token_matches(rules->token, question->authorization)) {
+	} else if (row && row->kind >= HEALTH) {
+		answer_probe(row->kind == READINESS, question, verdict);
+	} else if (rules->token && !serve_token_matches(rules->token, question->authorization)) {
 		answer(verdict, MHD_HTTP_UNAUTHORIZED,
 		       "The request needs pybpf's token: send the header Authorization: Bearer TOKEN.");
 	} else if (!row) {
 		answer(verdict, MHD_HTTP_NOT_FOUND,
 		       "There are /debug/pprof/profile, /debug/pprof/wall, /debug/pprof/gil, /metrics, /healthz and "
 		       "/readyz here.");
-	} else if (row->is_profile && !take_seconds(question->seconds, rules->seconds_most, verdict)) {
+	} else if (row->kind == PROFILE && !take_seconds(question->seconds, rules->seconds_most, verdict)) {
 		answer(verdict, MHD_HTTP_BAD_REQUEST, "The argument seconds has to be a whole number from 1 to %u.",
 		       rules->seconds_most);
-	} else if (row->is_profile && strcmp(question->method, METHOD_HEAD) == 0) {
+	} else if (row->kind == PROFILE && strcmp(question->method, METHOD_HEAD) == 0) {
 		/* The answer has no body: nothing is sampled for it. */
 		answer(verdict, MHD_HTTP_OK, "%s", "");
 	} else {

@@ -59,6 +59,12 @@ static void warn_of_readers(const struct serve_process *process)
 			 process->listener.address);
 }
 
+void serve_tell_well(struct serve *serve, bool is_ready)
+{
+	serve->shared->is_ready = is_ready;
+	serve->shared->well_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
 int serve_start(const struct serve_options *options, struct serve **started, struct error *error)
 {
 	struct serve_process process = {.listener.fd = -1};
@@ -72,6 +78,9 @@ int serve_start(const struct serve_options *options, struct serve **started, str
 	err = serve_token_read(options->token, &token, error);
 	err = err ?: serve_listen(options, &process.listener, error);
 	err = err ?: child_share_memory((void **)&serve->shared, sizeof(*serve->shared), DOES, error);
+	/* It begins now. */
+	if (!err)
+		serve_tell_well(serve, false);
 	process.shared = serve->shared;
 	process.rules = (struct serve_rules){
 		.token = token,
@@ -186,7 +195,7 @@ void serve_count(const struct serve *serve, struct serve_counts *counts)
 
 	*counts = (struct serve_counts){
 		.requests = shared->requests,
-		.answered = serve->answered,
+		.answered = serve->answered + shared->answered,
 		.wrong = shared->wrong,
 		.denied = shared->denied,
 		.unavailable = shared->unavailable,

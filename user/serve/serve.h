@@ -31,14 +31,12 @@ struct serve_options {
 	unsigned seconds_most; /* of a profile; 0: SERVE_SECONDS_MOST_DEFAULT */
 };
 
-/* What a client wants. */
+/* What a client wants of the process that samples. */
 enum serve_what {
 	SERVE_PROFILE, /* /debug/pprof/profile */
 	SERVE_WALL,    /* /debug/pprof/wall */
 	SERVE_GIL,     /* /debug/pprof/gil */
 	SERVE_METRICS, /* /metrics */
-	SERVE_HEALTH,  /* /healthz */
-	SERVE_READY,   /* /readyz */
 	SERVE_WHATS,
 };
 
@@ -51,15 +49,16 @@ struct serve_request {
 
 /* What became of requests and clients. */
 struct serve_counts {
-	uint64_t requests;    /* that were read whole, whatever the answer */
-	uint64_t answered;    /* by serve_answer() */
-	uint64_t wrong;       /* answered with 400, 403, 404 or 405 */
-	uint64_t denied;      /* with 401: without the token */
-	uint64_t unavailable; /* with 503: too many waited, or no answer came in time */
-	uint64_t left;        /* whose client went away before the answer */
-	uint64_t cut;         /* clients that were too slow, or the oldest of too many */
-	uint64_t restarts;    /* of the process, after a crash */
-	bool gone;            /* nobody is served any more: the process and its keeper have ended */
+	uint64_t requests; /* that were read whole, whatever the answer */
+	uint64_t answered; /* by serve_answer(), or that pybpf is well, or ready */
+	uint64_t wrong;    /* answered with 400, 403, 404 or 405 */
+	uint64_t denied;   /* with 401: without the token */
+	uint64_t
+		unavailable; /* with 503: too many waited, no answer came in time, or pybpf is not well, or not ready */
+	uint64_t left;       /* whose client went away before the answer */
+	uint64_t cut;        /* clients that were too slow, or the oldest of too many */
+	uint64_t restarts;   /* of the process, after a crash */
+	bool gone;           /* nobody is served any more: the process and its keeper have ended */
 };
 
 struct serve;
@@ -85,6 +84,13 @@ int serve_fd(const struct serve *serve);
  * started again.
  */
 int serve_next(struct serve *serve, struct serve_request *request);
+
+/*
+ * Says that the process that samples is well at this moment, and whether its profiles can be had. The other process
+ * answers /healthz and /readyz by this, also while it takes no other requests: with 503 if nothing was said for
+ * SERVE_QUICK_S.
+ */
+void serve_tell_well(struct serve *serve, bool is_ready);
 
 /* An answer to a request. */
 struct serve_answer {

@@ -77,7 +77,9 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
 /* Counts an answer that this process gives by itself. */
 static void count_status(unsigned status)
 {
-	if (status == MHD_HTTP_UNAUTHORIZED)
+	if (status == MHD_HTTP_OK)
+		server.shared->answered++;
+	else if (status == MHD_HTTP_UNAUTHORIZED)
 		server.shared->denied++;
 	else if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		server.shared->unavailable++;
@@ -177,6 +179,8 @@ static enum MHD_Result judge(struct serve_client *client, const char *path, cons
 		.authorization =
 			mhd->lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION),
 		.host = mhd->lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
+		.silent_s = server.ends ? INFINITY : now_s() - (double)server.shared->well_ns / 1e9,
+		.is_ready = server.shared->is_ready,
 	};
 	struct serve_verdict verdict;
 

@@ -59,7 +59,7 @@ static void test_nonsense(void **unused)
 	assert_true(take(&open, message(SERVE_MESSAGE_REQUEST, 1, SERVE_METRICS, 0)));
 	assert_false(take(&open, message(SERVE_MESSAGE_REQUEST, 1, SERVE_METRICS, 0)));
 	for (uint64_t id = 2; id < 1000; id++)
-		assert_int_equal(take(&open, message(SERVE_MESSAGE_REQUEST, id, SERVE_HEALTH, 0)),
+		assert_int_equal(take(&open, message(SERVE_MESSAGE_REQUEST, id, SERVE_METRICS, 0)),
 				 id <= SERVE_WAITING_MAX);
 	assert_int_equal(open.count, SERVE_WAITING_MAX);
 }

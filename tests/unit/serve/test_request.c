@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a request is answered with, or whom it is handed to; and the token. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,8 +41,6 @@ static void test_paths(void **unused)
 		{"/debug/pprof/wall", SERVE_WALL, 30},
 		{"/debug/pprof/gil", SERVE_GIL, 30},
 		{"/metrics", SERVE_METRICS, 0},
-		{"/healthz", SERVE_HEALTH, 0},
-		{"/readyz", SERVE_READY, 0},
 	};
 	static const char *const others[] = {"", "/", "metrics", "/metrics/", "/Metrics", "/metricsx", "//metrics"};
 
@@ -156,15 +155,41 @@ static void test_tokens(void **unused)
 	}
 	/* What is there is told to those only who have it; that pybpf is well, to everybody. */
 	assert_int_equal(judge(&closed_rules, (struct serve_question){.path = "/nowhere"}).status, 401);
-	assert_int_equal(judge(&closed_rules, (struct serve_question){.path = "/healthz"}).status, 0);
-	assert_int_equal(judge(&closed_rules, (struct serve_question){.path = "/readyz"}).status, 0);
+	assert_int_equal(judge(&closed_rules, (struct serve_question){.path = "/healthz"}).status, 200);
+	assert_int_equal(judge(&closed_rules, (struct serve_question){.path = "/readyz"}).status, 503);
+}
+
+/* They are answered here, by what the process that samples has said last. */
+static void test_probes(void **unused)
+{
+	static const struct {
+		double silent_s;
+		bool is_ready;
+		unsigned health, readiness;
+	} rows[] = {
+		{0, false, 200, 503},  {9.9, false, 200, 503}, {10.1, false, 503, 503},    {0, true, 200, 200},
+		{9.9, true, 200, 200}, {10.1, true, 503, 503}, {INFINITY, true, 503, 503},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct serve_question question = {
+			.path = "/healthz", .silent_s = rows[i].silent_s, .is_ready = rows[i].is_ready};
+
+		assert_int_equal(judge(&open_rules, question).status, rows[i].health);
+		question.path = "/readyz";
+		assert_int_equal(judge(&open_rules, question).status, rows[i].readiness);
+	}
+	/* They stay closed for pages in browsers. */
+	assert_int_equal(judge(&open_rules, (struct serve_question){.path = "/healthz", .host = "page.example"}).status,
+			 403);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths), cmocka_unit_test(test_seconds), cmocka_unit_test(test_methods),
-		cmocka_unit_test(test_hosts), cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_hosts), cmocka_unit_test(test_tokens),  cmocka_unit_test(test_probes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
