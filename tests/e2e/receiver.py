@@ -24,6 +24,7 @@ class Answer:
     type: str = PROTOBUF
     headers: dict = field(default_factory=dict)
     pause: threading.Event = None  # is waited for before the answer
+    endless: bool = False  # its headers do not end
 
 
 @dataclass
@@ -37,6 +38,13 @@ class Request:
     def name(self):
         """What the driver calls the body."""
         return self.body.split(b"\0", 1)[0].decode()
+
+
+def send_headers_without_end(handler):
+    """Until who gets them closes the connection."""
+    handler.flush_headers()
+    while True:
+        handler.wfile.write(b"X-Filler: " + 1000 * b"x" + b"\r\n")
 
 
 class Receiver:
@@ -64,6 +72,8 @@ class Receiver:
                 headers = {"Content-Type": answer.type, "Content-Length": str(len(answer.body)), **answer.headers}
                 for name, value in headers.items():
                     self.send_header(name, value)
+                if answer.endless:
+                    send_headers_without_end(self)
                 self.end_headers()
                 self.wfile.write(answer.body)
 

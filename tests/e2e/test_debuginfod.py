@@ -18,6 +18,7 @@ import pytest
 import harness
 from harness import pybpf
 from native_lines import LIBRARY, build_id, check_chains, make, record, run, stripped
+from receiver import send_headers_without_end
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -136,7 +137,7 @@ def test_what_comes_is_read_if_it_was_asked_for(tmp_path):
 
 
 def test_a_server_that_is_silent_costs_its_time_and_no_name(tmp_path):
-    """Each of these is given up once; another one has the lines. It has its time, too, on a busy machine."""
+    """Likewise one whose headers do not end. Each is given up once; another one has the lines, and its time on a busy machine."""
     libraries, by_id, files = made(tmp_path, "right")
     closed = socket.create_server(("127.0.0.1", 0))
     nobody = "http://127.0.0.1:%d" % closed.getsockname()[1]
@@ -149,10 +150,15 @@ def test_a_server_that_is_silent_costs_its_time_and_no_name(tmp_path):
     def answer(handler, asked):
         handler.send(files["right"] if asked in by_id else b"", 200 if asked in by_id else 404)
 
-    with Server(be_silent) as it, Server(answer) as other:
-        urls = "%s %s %s" % (nobody, it.url, other.url)
+    def talk_for_ever(handler, _):
+        handler.send_response(200)
+        send_headers_without_end(handler)
+
+    with Server(be_silent) as it, Server(talk_for_ever) as talker, Server(answer) as other:
+        urls = "%s %s %s %s" % (nobody, it.url, talker.url, other.url)
         said = record(libraries, tmp_path / "p.pybpf", "--native-lines", "--debuginfod", urls, env=environment(DEBUGINFOD_TIMEOUT="8"))
-    assert said.count("it is not asked again") == 2 and len(it.asked) == 1, said
+    assert said.count("it is not asked again") == 3 and len(it.asked) == len(talker.asked) == 1, said
+    assert "cannot fetch from %s: the headers of its answer have more than 64 KiB; it" % talker.url in said, said
     assert "cannot fetch from %s: it has sent nothing for 8 s; it is not asked again" % it.url in said, said
     assert re.search(r"for debuggers: fetched: right.so \(", said), said
     check_chains(tmp_path / "p.pybpf")

@@ -114,6 +114,14 @@ def test_garbage_for_an_answer():
     assert settled(counts) == {} and counts["sent"] == 1 and err == ""
 
 
+def test_headers_without_end():
+    with receiving(Answer(200, endless=True)) as it, pushing(it.url) as pusher:
+        pusher.send("a")
+        counts, err = pusher.end()
+    assert settled(counts) == {} and counts["sent"] == 1 and counts["retried"] == 1
+    assert "the headers of its answer have more than 64 KiB; trying again" in err
+
+
 def test_an_outage_with_a_bound_in_memory():
     """The oldest ones go; those that arrive at last are the newest."""
     port = harness.free_port()

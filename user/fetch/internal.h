@@ -41,7 +41,8 @@ struct fetch_transfer {
 	CURL *easy;
 	uint64_t size;   /* bytes that were written */
 	int write_error; /* negative errno of writing the file; 0: none */
-	double heard_s;  /* when the server sent something last, on CLOCK_MONOTONIC */
+	size_t header_bytes;
+	double heard_s; /* when the server sent something last, on CLOCK_MONOTONIC */
 	char error[CURL_ERROR_SIZE];
 };
 

@@ -60,6 +60,7 @@ static CURLcode set_options(struct fetch_transfer *transfer, const char *url)
 	code = code ?: set(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	code = code ?: set(easy, CURLOPT_NOSIGNAL, 1L);
 	code = code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+	code = code ?: network_limit_headers(&transfer->process->curl, easy, &transfer->header_bytes);
 	return code ?: network_trust(&transfer->process->curl, easy, NULL);
 }
 
@@ -108,6 +109,10 @@ static int judge(const struct fetch_transfer *transfer, CURLcode code, char *tex
 		return -EFBIG;
 	if (transfer->write_error) {
 		snprintf(text, size, "cannot keep what it sends: %s", strerror(-transfer->write_error));
+		return -EIO;
+	}
+	if (network_is_over_headers(transfer->header_bytes)) {
+		snprintf(text, size, "%s", NETWORK_OVER_HEADERS);
 		return -EIO;
 	}
 	if (status == NOT_FOUND)

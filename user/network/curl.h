@@ -55,4 +55,14 @@ void network_find_authorities(struct network_curl *curl, bool looks);
  */
 CURLcode network_trust(const struct network_curl *curl, CURL *easy, const char *pem);
 
+/*
+ * Has a transfer fail when the headers of the answer have more than 64 KiB. Sets *header_bytes to 0, and counts their
+ * bytes there, which must live as long as the transfer. Returns what libcurl returns.
+ */
+CURLcode network_limit_headers(const struct network_curl *curl, CURL *easy, size_t *header_bytes);
+/* Returns whether these were too many bytes. */
+bool network_is_over_headers(size_t header_bytes);
+/* A part of a sentence for that. */
+#define NETWORK_OVER_HEADERS "the headers of its answer have more than 64 KiB"
+
 #endif

@@ -179,7 +179,7 @@ struct push_transfer {
 	char *url;
 	char error[CURL_ERROR_SIZE];
 	char answer[PUSH_ANSWER_MAX];
-	size_t answer_size;
+	size_t answer_size, header_bytes;
 	bool runs;
 };
 

@@ -95,6 +95,7 @@ static CURLcode set_options(struct push_transfer *transfer, const struct push_bo
 	code = code ?: set(easy, CURLOPT_NOSIGNAL, 1L);
 	code = code ?: set(easy, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
 	code = code ?: set(easy, CURLOPT_TIMEOUT_MS, (long)(process->timeout_s * 1000));
+	code = code ?: network_limit_headers(&process->curl, easy, &transfer->header_bytes);
 	code = code ?: network_trust(&process->curl, easy, process->secrets.ca);
 	code = code ?: set_blob(transfer, CURLOPT_SSLCERT_BLOB, process->secrets.certificate);
 	return code ?: set_blob(transfer, CURLOPT_SSLKEY_BLOB, process->secrets.key);
@@ -156,6 +157,18 @@ static void judge_answer(const struct push_transfer *transfer, struct push_outco
 		 judgement.text);
 }
 
+/* Returns why an attempt without an answer has failed: a part of a sentence. */
+static const char *cause_of(const struct push_transfer *transfer, CURLcode code)
+{
+	const struct network_curl *curl = &transfer->process->curl;
+
+	if (network_is_over_headers(transfer->header_bytes))
+		return NETWORK_OVER_HEADERS;
+	if (is_trust(code) && curl->knows_no_authority && !transfer->process->secrets.ca)
+		return NETWORK_NO_AUTHORITY "; name a file of them by --http-ca or SSL_CERT_FILE";
+	return *transfer->error ? transfer->error : curl->easy_strerror(code);
+}
+
 bool push_transfer_step(struct push_transfer *transfer, struct push_outcome *outcome)
 {
 	const struct network_curl *curl = &transfer->process->curl;
@@ -170,18 +183,12 @@ bool push_transfer_step(struct push_transfer *transfer, struct push_outcome *out
 	if (message->data.result == CURLE_OK) {
 		judge_answer(transfer, outcome);
 	} else {
-		const bool trust = is_trust(message->data.result);
-
-		if (trust)
+		if (is_trust(message->data.result))
 			outcome->verdict = PUSH_UNTRUSTED;
 		else if (message->data.result == CURLE_URL_MALFORMAT ||
 			 message->data.result == CURLE_UNSUPPORTED_PROTOCOL)
 			outcome->verdict = PUSH_WRONG;
-		snprintf(outcome->text, sizeof(outcome->text), "%s",
-			 trust && curl->knows_no_authority && !transfer->process->secrets.ca ? NETWORK_NO_AUTHORITY
-				 "; name a file of them by --http-ca or SSL_CERT_FILE"
-			 : *transfer->error ? transfer->error
-					    : curl->easy_strerror(message->data.result));
+		snprintf(outcome->text, sizeof(outcome->text), "%s", cause_of(transfer, message->data.result));
 	}
 	curl->multi_remove_handle(transfer->multi, transfer->easy);
 	transfer->runs = false;
