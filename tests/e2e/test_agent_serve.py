@@ -139,6 +139,17 @@ def test_the_memory_limit_is_of_one_epoch(tmp_path):
     assert "the memory limit of 48 MiB is reached" in said and "samples, and the stacks of 0.000 s of waits" in said, said
 
 
+def test_a_profile_that_takes_the_memory_of_others_is_given_up(tmp_path):
+    """It outlives the epochs: what is sampled in them would be lost in its place."""
+    limits = ["--max-memory", 48, "--epoch", "2s", "-F", 4999, "--max-cpu", "100%"]
+    with harness.target(harness.default_python(), "paths.py", "250") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *limits) as (process, ask):
+            status, text = ask("/debug/pprof/profile?seconds=100")
+            assert ask("/healthz")[0] == 200
+            end(process)
+    assert status == 503 and b"near its memory limit, and this profile was the largest one" in text, text
+
+
 def test_health_and_readiness(tmp_path):
     with harness.target(harness.default_python(), "shares.py") as target:
         with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s") as (process, ask):

@@ -26,6 +26,8 @@
  * of the kernel are read, also if the clients leave at once.
  */
 #define PROFILES_INTERVAL_S 1.0
+/* Stacks that all profiles for clients keep near the memory limit; a stack takes some 100 bytes with its frames. */
+#define STACKS_NEAR_LIMIT 50000
 
 static bool is_wanted(const struct agent_options *options)
 {
@@ -215,6 +217,50 @@ static int turn_profiles(struct agent *a, struct agent_part *part, double now)
 	return err;
 }
 
+/* Returns the profile that has the most stacks, and sets *stacks to those of all; NULL: none has begun. */
+static struct agent_pulled *find_largest(struct agent *a, uint64_t *stacks)
+{
+	struct agent_pulled *largest = NULL;
+
+	*stacks = 0;
+	for (size_t i = 0; i < a->nr_pulled; i++) {
+		struct agent_pulled *pulled = &a->pulled[i];
+
+		if (!pulled->profile)
+			continue;
+		*stacks += profile_stack_count(pulled->profile);
+		if (!largest || profile_stack_count(pulled->profile) > profile_stack_count(largest->profile))
+			largest = pulled;
+	}
+	return largest;
+}
+
+static bool nears_memory_limit(const struct agent *a)
+{
+	for (size_t i = 0; i < a->nr_parts; i++) {
+		if (session_nears_memory_limit(a->parts[i].session))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Near the memory limit the largest profiles are given up: they outlive the epochs, whose samples would be lost in
+ * their place.
+ */
+static void spare_memory(struct agent *a)
+{
+	struct agent_pulled *largest;
+	uint64_t stacks;
+
+	while (nears_memory_limit(a) && (largest = find_largest(a, &stacks)) && stacks > STACKS_NEAR_LIMIT) {
+		answer_text(a, &(struct serve_request){.id = largest->id}, 503,
+			    "pybpf is near its memory limit, and this profile was the largest one; choose fewer "
+			    "seconds.\n");
+		agent_remove_pulled(a, (size_t)(largest - a->pulled));
+	}
+}
+
 static bool has_due_profile(const struct agent *a, const struct agent_part *part, double now)
 {
 	for (size_t i = 0; i < a->nr_pulled; i++) {
@@ -230,6 +276,7 @@ static int do_profiles(struct agent *a)
 	const double now = clock_s(CLOCK_MONOTONIC);
 	int err = 0;
 
+	spare_memory(a);
 	for (size_t i = 0; i < a->nr_parts && !err; i++) {
 		if (has_due_profile(a, &a->parts[i], now))
 			err = turn_profiles(a, &a->parts[i], now);
