@@ -451,6 +451,29 @@ def test_too_much_for_slow_readers(server):
     harness.wait_for(lambda: not [path for path in open_files(server.pids[1]).values() if "memfd" in path])
 
 
+def limit_files(pid, number):
+    """As the user of that process: root in a container may lack the capability."""
+    as_nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    subprocess.run([*as_nobody, "prlimit", "--pid", str(pid), "--nofile=%d:" % number], check=True)
+
+
+def test_an_answer_without_a_descriptor_ends_nothing(server):
+    """Its client is told so, and the next one is served."""
+    waiting = server.ask("/metrics")
+    asked = server.told()["id"]
+    pid = server.pids[1]
+    limit_files(pid, 3)
+    server.tell("answer", asked, 5)
+    response = waiting.getresponse()
+    assert response.status == 503 and b"no memory for the answer" in response.read()
+    waiting.close()
+    limit_files(pid, 160)
+    assert server.told() == {"answered": asked, "error": 0}
+    server.answer_all()
+    assert server.get("/metrics")[0] == 200
+    assert server.pids[1] == pid and server.counts()["restarts"] == 0
+
+
 def test_bodies_and_large_headers_are_refused(server):
     server.answer_all()
     with contextlib.closing(server.raw()) as one:

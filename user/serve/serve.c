@@ -145,7 +145,8 @@ int serve_next(struct serve *serve, struct serve_request *request)
 		n = recv(serve->keeper.socket, &message, sizeof(message), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EAGAIN)
+		/* Other errors pass, as that of no memory: the message is still there. */
+		if (n < 0 && errno != ECONNRESET)
 			return 0;
 		if (n <= 0)
 			serve->gone = serve->crashed = true;

@@ -24,6 +24,8 @@
 #define END_S 1.0
 /* Bytes of memory of a connection, into which the request's and the answer's headers have to fit. */
 #define CONNECTION_MEMORY 16384
+/* Until a message is asked for once more for which there was no memory. */
+#define MEMORY_WAIT_MS 100
 /* Most connections of one address of a network: others have places, too. */
 #define CONNECTIONS_OF_ADDRESS 16
 
@@ -271,14 +273,20 @@ static void begin_to_end(void)
 	}
 }
 
-/* Takes over the body's file if the client still waits and there is room for it. */
+/*
+ * Takes over the body's file if the client still waits and there is room for it. body: -1: there was no descriptor
+ * left for it, or no memory.
+ */
 static void take_reply(struct serve_reply *reply, int body)
 {
 	struct serve_client *client = serve_clients_find(&server.clients, reply->id);
 
 	reply->content_type[sizeof(reply->content_type) - 1] = '\0';
 	if (!client) {
-		close(body);
+		if (body >= 0)
+			close(body);
+	} else if (body < 0) {
+		resume(client, "There is no memory for the answer; try again later.");
 	} else if (reply->size > SERVE_BODY_MAX - server.clients.sending_bytes) {
 		close(body);
 		resume(client, "Too much is being sent to slow clients already; try again later.");
@@ -296,15 +304,15 @@ static bool receive(void)
 	int body;
 	ssize_t n = child_receive(server.process->socket, &reply, sizeof(reply), &body, 1, MSG_DONTWAIT);
 
-	if (n == -EAGAIN)
-		return false;
-	if (n == sizeof(reply) && body >= 0) {
+	if (n == sizeof(reply)) {
 		take_reply(&reply, body);
 		return true;
 	}
-	if (body >= 0)
-		close(body);
-	begin_to_end();
+	if (!n || n == -ECONNRESET)
+		begin_to_end();
+	else if (n != -EAGAIN)
+		/* The kernel has no memory: the message stays where it is. */
+		poll(NULL, 0, MEMORY_WAIT_MS);
 	return false;
 }
 
