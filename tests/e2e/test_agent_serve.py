@@ -222,7 +222,8 @@ def test_requests_add_up(tmp_path):
     """What an earlier agent has left is sent, or waits, beside what was submitted: it is counted."""
     arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--spool", tmp_path / "spool", "--epoch", "1s"]
     with harness.target(harness.default_python(), "shares.py") as target:
-        for least in ("pybpf_epochs_total",), ("pybpf_epochs_total", 'pybpf_requests_found_total{receiver="otlp"}'):
+        for what in ("submitted", "found"):
+            least = ("pybpf_epochs_total", 'pybpf_requests_%s_total{receiver="otlp"}' % what)
             with served(tmp_path / "epochs", "-p", target.pid, *arguments, env=HOME) as (process, ask):
                 now = harness.wait_for(lambda: metrics(ask) if all(metrics(ask)[name] for name in least) else None)
                 end(process)
