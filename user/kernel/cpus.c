@@ -14,11 +14,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/siphash.h"
 #include "kernel/internal.h"
 #include "kernel/opener.h"
 
-/* Room for a list of CPUs. */
+/* Room for a list of CPUs, which is a page at most. */
 #define LIST_SIZE 4096
 /* Interval between looks at the list of CPUs. */
 #define LOOK_S 1.0
@@ -29,41 +28,47 @@
 /* Differences between clocks that are read one after the other are shorter, and suspensions longer. */
 #define SLEPT_NS 100000000
 
-/* Reads one of the kernel's lists of CPUs, such as "0-3,8-11". Returns its length, or a negative number. */
-static ssize_t read_list(const char *path, char *list, size_t size)
+/*
+ * Reads one of the kernel's lists of CPUs, such as "0-3,8-11". Returns the last number, or negative errno; *set: a bit
+ * for each.
+ */
+static int read_set(const char *path, struct kernel_cpu_set *set)
 {
+	char list[LIST_SIZE], *c = list;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, list, size - 1);
+	ssize_t n = fd < 0 ? -errno : read(fd, list, sizeof(list) - 1);
+	unsigned long last = 0;
 
 	if (fd >= 0)
 		close(fd);
-	list[n > 0 ? n : 0] = '\0';
-	return n;
+	memset(set, 0, sizeof(*set));
+	if (n <= 0)
+		return n ? (int)n : -ENODATA;
+	list[n] = '\0';
+	while (*c >= '0' && *c <= '9') {
+		unsigned long first = strtoul(c, &c, 10);
+
+		last = *c == '-' ? strtoul(c + 1, &c, 10) : first;
+		if (last >= KERNEL_CPUS_MAX)
+			return -E2BIG;
+		for (unsigned long i = first; i <= last; i++)
+			set->bits[i / 64] |= UINT64_C(1) << i % 64;
+		c += *c == ',';
+	}
+	return (int)last;
+}
+
+static bool is_in(const struct kernel_cpu_set *set, int cpu)
+{
+	return cpu < KERNEL_CPUS_MAX && set->bits[cpu / 64] >> cpu % 64 & 1;
 }
 
 int kernel_present_cpus(void)
 {
-	int possible = libbpf_num_possible_cpus();
-	char list[LIST_SIZE], *last = list;
-	unsigned long number;
+	struct kernel_cpu_set present;
+	int last = read_set("/sys/devices/system/cpu/present", &present);
 
-	if (possible < 0 || read_list("/sys/devices/system/cpu/present", list, sizeof(list)) <= 0)
-		return possible;
-	for (char *c = list; *c; c++) {
-		if ((*c == '-' || *c == ',') && c[1])
-			last = c + 1;
-	}
-	number = strtoul(last, NULL, 10) + 1;
-	return number < (unsigned long)possible ? (int)number : possible;
-}
-
-/* Returns a hash of the list of CPUs that are online, or 0 if it cannot be read. */
-static uint64_t hash_online(void)
-{
-	char list[LIST_SIZE];
-	ssize_t n = read_list("/sys/devices/system/cpu/online", list, sizeof(list));
-
-	return n > 0 ? siphash(siphash_process_key(), list, (size_t)n) : 0;
+	return last < 0 ? libbpf_num_possible_cpus() : last + 1;
 }
 
 static uint64_t slept_ns(void)
@@ -78,9 +83,23 @@ static bool have_changed(struct kernel_cpus *cpus)
 {
 	struct kernel_cpus before = *cpus;
 
-	cpus->online_hash = hash_online();
+	/* Where the list cannot be read, all are tried. */
+	if (read_set("/sys/devices/system/cpu/online", &cpus->online) < 0)
+		memset(&cpus->online, 0xff, sizeof(cpus->online));
 	cpus->slept_ns = slept_ns();
-	return cpus->online_hash != before.online_hash || cpus->slept_ns > before.slept_ns + SLEPT_NS;
+	return memcmp(&cpus->online, &before.online, sizeof(before.online)) ||
+	       cpus->slept_ns > before.slept_ns + SLEPT_NS;
+}
+
+/*
+ * Has an event opened that a CPU lacks. Returns 1 with its descriptors; 0 if there is none to be opened, as the CPU is
+ * offline; or negative errno.
+ */
+static int reopen(struct kernel *k, enum kernel_opener_what what, int number, int cpu, int fds[2])
+{
+	int err = is_in(&k->cpus.online, cpu) ? kernel_ask_opener(k, what, number, fds) : -ENODEV;
+
+	return err == -ENODEV || err == -ENXIO ? 0 : err < 0 ? err : 1;
 }
 
 /* Opens what records mappings where it is not open. Returns on how many CPUs, or negative errno. */
@@ -89,13 +108,13 @@ static int reopen_mappings(struct kernel *k)
 	int cpus = libbpf_num_possible_cpus(), count = 0, fds[2];
 
 	for (int i = 0; i < cpus; i++) {
-		int err = kernel_mappings_lacks(k->mappings, i) ? kernel_ask_opener(k, KERNEL_OPEN_MAPPINGS, i, fds)
-								: -ENODEV;
+		int opened = kernel_mappings_lacks(k->mappings, i) ? reopen(k, KERNEL_OPEN_MAPPINGS, i, i, fds) : 0;
 
-		err = err ?: kernel_mappings_add(k->mappings, i, fds[0]);
-		if (err && err != -ENODEV && err != -ENXIO)
-			return err;
-		count += !err;
+		if (opened > 0)
+			opened = kernel_mappings_add(k->mappings, i, fds[0]) ?: 1;
+		if (opened < 0)
+			return opened;
+		count += opened;
 	}
 	return count;
 }
@@ -106,13 +125,14 @@ static int reopen_sampler(struct kernel *k)
 	int count = 0, fds[2];
 
 	for (int i = 0; i < k->sampler.count; i++) {
-		int err = kernel_sampler_lacks(k, i) ? kernel_ask_opener(k, KERNEL_OPEN_SAMPLER, i, fds) : -ENODEV;
+		int cpu = k->sampler.attached[i].cpu;
+		int opened = kernel_sampler_lacks(k, i) ? reopen(k, KERNEL_OPEN_SAMPLER, i, cpu, fds) : 0;
 
-		if (err && err != -ENODEV && err != -ENXIO)
-			return err;
-		if (!err)
+		if (opened < 0)
+			return opened;
+		if (opened)
 			kernel_sampler_add(k, i, fds);
-		count += !err;
+		count += opened;
 	}
 	/* They have the rate that was asked for at the begin. */
 	if (count)

@@ -46,9 +46,16 @@ struct kernel_sampler {
 	double shift;     /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
 };
 
+/* More than kernels of distributions can have (NR_CPUS, 8192). */
+#define KERNEL_CPUS_MAX 16384
+
+struct kernel_cpu_set {
+	uint64_t bits[KERNEL_CPUS_MAX / 64];
+};
+
 /* What was known of the machine's CPUs when they were looked at last. */
 struct kernel_cpus {
-	uint64_t online_hash;          /* of the list of those that are online */
+	struct kernel_cpu_set online;
 	uint64_t slept_ns;             /* how long the machine has slept since it started */
 	double next_look, next_checks; /* CLOCK_MONOTONIC seconds */
 	int checks;                    /* of all events, in this row */
