@@ -10,12 +10,19 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/scan.h"
 #include "base/procfs.h"
 #include "container/internal.h"
 #include "container/state.h"
 
+/*
+ * Seconds for which a group's container is remembered. A runtime may write what it is called some time after the first
+ * process is in the group, and may change it later.
+ */
+#define CACHED_S 60.0
+#define YOUNG_S  3.0
 /* Most cached groups with processes, some hundred bytes each. When there are more, the cache is emptied. */
 #define CACHE_MAX 4096
 /* Interval in nanoseconds at which the state of crun and runc is read while a container is being created. */
@@ -39,6 +46,7 @@ struct own_list {
 /* The container that a text of /proc/PID/cgroup shows. */
 struct cached {
 	char *text;
+	double first_s, read_s; /* when it was looked up first, and last */
 	bool found;
 	struct container container;
 };
@@ -240,41 +248,64 @@ static bool container_in(const struct container_cache *cache, const char *text, 
 	return false;
 }
 
-/*
- * Returns the container of the text of a /proc/PID/cgroup, which this function frees, or NULL without memory. Valid
- * until the next call.
- */
-static const struct cached *look_up(struct container_cache *cache, char *text, pid_t pid)
+/* Returns whether what was read of a group still holds. */
+static bool holds(const struct cached *known, double now_s)
 {
-	struct cached fresh = {.text = text};
-	uint32_t i = intern_find(&cache->groups, &fresh);
-	bool added = false;
+	const bool is_named = known->found && !container_is_nameless(&known->container);
 
-	if (i == INTERN_NONE) {
-		if (cache->groups.count >= CACHE_MAX)
-			groups_clear(&cache->groups);
-		fresh.found = container_in(cache, text, pid, &fresh.container);
-		i = intern_add(&cache->groups, &fresh, &added);
-	}
+	return (is_named || now_s - known->first_s >= YOUNG_S) && now_s - known->read_s < CACHED_S;
+}
+
+static void read_group(const struct container_cache *cache, struct cached *group, pid_t pid, double now_s)
+{
+	group->found = container_in(cache, group->text, pid, &group->container);
+	group->read_s = now_s;
+}
+
+/* Adds a group, whose text is the cache's or is freed. Returns NULL without memory. */
+static struct cached *add_group(struct container_cache *cache, char *text, pid_t pid, double now_s)
+{
+	struct cached fresh = {.text = text, .first_s = now_s};
+	bool added = false;
+	uint32_t i;
+
+	if (cache->groups.count >= CACHE_MAX)
+		groups_clear(&cache->groups);
+	read_group(cache, &fresh, pid, now_s);
+	i = intern_add(&cache->groups, &fresh, &added);
 	if (!added)
 		free(text);
 	return i == INTERN_NONE ? NULL : intern_item(&cache->groups, i);
 }
 
-int container_find_by_pid(struct container_cache *cache, pid_t pid, struct container *out)
+int container_find_by_text(struct container_cache *cache, char *text, pid_t pid, double now_s, struct container *out)
 {
-	const struct cached *known;
-	char *text;
-	int err = cgroup_read_text(pid, &text);
+	const uint32_t i = intern_find(&cache->groups, &text);
+	struct cached *known;
 
-	if (err)
-		return err;
-	container_refresh_own(cache);
-	known = look_up(cache, text, pid);
+	if (i == INTERN_NONE) {
+		known = add_group(cache, text, pid, now_s);
+	} else {
+		free(text);
+		known = intern_item(&cache->groups, i);
+		if (!holds(known, now_s))
+			read_group(cache, known, pid, now_s);
+	}
 	if (!known)
 		return -ENOMEM;
 	if (!known->found)
 		return -ENOENT;
 	*out = known->container;
 	return 0;
+}
+
+int container_find_by_pid(struct container_cache *cache, pid_t pid, struct container *out)
+{
+	char *text;
+	int err = cgroup_read_text(pid, &text);
+
+	if (err)
+		return err;
+	container_refresh_own(cache);
+	return container_find_by_text(cache, text, pid, clock_s(CLOCK_MONOTONIC), out);
 }

@@ -12,7 +12,7 @@
 
 struct container {
 	char id[80];      /* 64 hexadecimal digits, or the ID that its runtime was given */
-	char name[256];   /* "pod/container" in Kubernetes; the ID's beginning if the name cannot be read */
+	char name[256];   /* "pod/container" in Kubernetes; if the name cannot be read, the chosen ID or 12 digits */
 	char runtime[16]; /* docker, containerd, crio, podman, lxc, nspawn, crun, runc; "oci" when several fit */
 	char pod_uid[40]; /* Kubernetes, else "" */
 	char space[64];   /* Kubernetes: the pod's namespace; "": not known */

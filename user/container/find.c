@@ -203,8 +203,9 @@ static int say_many(const struct search *search, struct error *error)
 	for (size_t i = 0; i < search->count && i < MATCHES_SHOWN; i++) {
 		const struct container *container = &search->matches[i].container;
 
-		error_append(error, "%s%.12s%s (%s, %s)", i ? "; " : "", container->id,
-			     strlen(container->id) > 12 ? "..." : "", container->name, container->runtime);
+		error_append(error, "%s%.*s%s (%s, %s)", i ? "; " : "", CONTAINER_SHORT_ID, container->id,
+			     strlen(container->id) > CONTAINER_SHORT_ID ? "..." : "", container->name,
+			     container->runtime);
 	}
 	error_append(error, "%s; give more of the ID, or RUNTIME:NAME", search->count > MATCHES_SHOWN ? "; ..." : "");
 	return error->code;
@@ -368,9 +369,7 @@ int container_find(struct container_cache *cache, const char *query, struct cont
 
 static void count_name(const struct match *match, struct container_names *out)
 {
-	/* Without its name it has the beginning of its ID. */
-	bool nameless = strlen(match->container.name) == 12 && strlen(match->container.id) > 12 &&
-			!strncmp(match->container.name, match->container.id, 12);
+	const bool nameless = container_is_nameless(&match->container);
 
 	out->containers++;
 	out->nameless += nameless;

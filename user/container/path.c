@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "container/internal.h"
 #include "container/state.h"
-
-#define FULL_ID 64
 
 /* A component of a path, or a part of it; not terminated. */
 struct part {
@@ -47,12 +46,7 @@ static bool cut_suffix(struct part *part, const char *suffix)
 
 static bool is_full_id(struct part part)
 {
-	if (part.len != FULL_ID)
-		return false;
-	for (size_t i = 0; i < part.len; i++)
-		if (!isxdigit((unsigned char)part.text[i]) || isupper((unsigned char)part.text[i]))
-			return false;
-	return true;
+	return container_is_full_id(part.text, part.len);
 }
 
 static bool set(struct container *out, struct part id, const char *runtime)
@@ -178,6 +172,10 @@ bool container_parse_path(const char *path, size_t len, size_t *at, struct conta
 		size_t end = slash ? (size_t)(slash - path) : len;
 
 		part.len = end - start - 1;
+		start = end;
+		/* Above the root of pybpf's cgroup namespace: no group's name. */
+		if (equals(part, ".."))
+			continue;
 		number++;
 		match_pod(part, out);
 		if (end > *at) {
@@ -195,7 +193,6 @@ bool container_parse_path(const char *path, size_t len, size_t *at, struct conta
 			}
 		}
 		parent = part;
-		start = end;
 	}
 	return false;
 }

@@ -20,6 +20,7 @@
 #include "base/activity.h"
 #include "base/io.h"
 #include "base/path_below.h"
+#include "container/internal.h"
 
 /*
  * Most bytes of a state file. Docker's and containerd's have some 5 to 50 KiB, podman's list 1 KiB for each container.
@@ -348,7 +349,9 @@ int state_read_name(struct container *container, unsigned uid)
 		found = each_podman(uid, podman_name_in, container);
 	if (found)
 		return 0;
-	snprintf(container->name, sizeof(container->name), "%.12s", container->id);
+	/* The beginning of a chosen ID, such as shop-web-1, could be another container's, too. */
+	snprintf(container->name, sizeof(container->name), "%.*s",
+		 container_is_full_id(container->id, strlen(container->id)) ? CONTAINER_SHORT_ID : -1, container->id);
 	return -ENOENT;
 }
 

@@ -23,7 +23,8 @@ const char *state_get_root(void);
 /*
  * Fills in the name, the pod's namespace and the image where they are known, and the runtime if it is "oci", from the
  * state of the runtimes that can have made the container. uid is the user whose runtime it is, or 0. Returns 0, or
- * -ENOENT when the name cannot be read; then the name is the ID's beginning.
+ * -ENOENT when the name cannot be read; then the name is the beginning of an ID that the runtime made, or the
+ * whole of one that was chosen.
  */
 int state_read_name(struct container *container, unsigned uid);
 

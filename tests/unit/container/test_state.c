@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container/internal.h"
 #include "container/state.h"
 
 #define ID     "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
@@ -152,6 +153,26 @@ static void reads_containerd(void **state)
 	check_name("redis", "containerd", 0, NULL, "containerd");
 }
 
+/* Only the beginning of an ID that a runtime made tells it from others. */
+static void a_chosen_id_is_a_whole_name(void **state)
+{
+	static const char *const ids[] = {"production-web-1", "production-web-2"}, *const runtimes[] = {"lxc",
+													"nspawn"};
+	char names[2][256];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct container container = {.id = ""};
+
+		strcpy(container.id, ids[i]);
+		strcpy(container.runtime, runtimes[i]);
+		assert_int_equal(state_read_name(&container, 0), -ENOENT);
+		assert_string_equal(container.name, ids[i]);
+		strcpy(names[i], container.name);
+	}
+	assert_string_not_equal(names[0], names[1]);
+}
+
 /* A client of containerd's own gives any ID. */
 static void knows_containers_of_ctr(void **state)
 {
@@ -165,6 +186,26 @@ static void knows_containers_of_ctr(void **state)
 	assert_string_equal(container.runtime, "containerd");
 	at = 0;
 	assert_false(container_parse_path("/default/other", 14, &at, &container));
+	/* With a private cgroup namespace other groups are above its root, however far. */
+	assert_true(container_parse_path("/../../default/redis", 20, &at, &container));
+	assert_string_equal(container.id, "redis");
+}
+
+/* Neither a parent that leads out of containerd's folder, nor a group above the root of pybpf's cgroup namespace. */
+static void dots_are_no_container(void **state)
+{
+	static const char *const paths[] = {"/../..", "/../../../../system.slice/ssh.service", "/../default", "/lxc/..",
+					    "/default/.."};
+
+	(void)state;
+	put(TASKS "default/redis/config.json", "{}");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		struct container container;
+		size_t at = 0;
+
+		if (container_parse_path(paths[i], strlen(paths[i]), &at, &container))
+			fail_msg("%s was taken for container %s", paths[i], container.id);
+	}
 }
 
 static void reads_crio_and_podman(void **state)
@@ -347,6 +388,44 @@ static void check_found_by(struct container_cache *cache, const char *cgroup)
 	assert_string_equal(names.root, root);
 }
 
+static void check_text(struct container_cache *cache, double now_s, const char *name)
+{
+	char *text = strdup("0::/default/web/init\n1:name=systemd:/docker/" ID "\n");
+	struct container container;
+	int err;
+
+	assert_non_null(text);
+	err = container_find_by_text(cache, text, getpid(), now_s, &container);
+	assert_int_equal(err, 0);
+	assert_string_equal(container.name, name);
+}
+
+/* A runtime writes names after it has made the group, and may change them. */
+static void late_and_changed_names_are_seen(void **state)
+{
+	struct container_cache *cache = container_cache_new();
+
+	(void)state;
+	assert_non_null(cache);
+	check_text(cache, 100, "4f797c539e6c");
+	put(DOCKER, "{\"Name\":\"/web-1\"}");
+	check_text(cache, 100.1, "web-1");
+	/* Known for a minute, whatever is written then. */
+	put(DOCKER, "{\"Name\":\"/web-2\"}");
+	check_text(cache, 159, "web-1");
+	check_text(cache, 161, "web-2");
+	/* What is not named while it is young is asked for once a minute. */
+	assert_int_equal(unlink(place(DOCKER)), 0);
+	check_text(cache, 222, "4f797c539e6c");
+	put(DOCKER, "{\"Name\":\"/web-3\"}");
+	check_text(cache, 280, "4f797c539e6c");
+	check_text(cache, 283, "web-3");
+	/* Before there was no container at all. */
+	put(TASKS "default/web/config.json", "{}");
+	check_text(cache, 344, "web");
+	container_cache_free(cache);
+}
+
 static void finds_the_container_of_a_process(void **state)
 {
 	struct container_cache *cache = container_cache_new();
@@ -398,11 +477,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reads_images_and_namespaces, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_docker, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_containerd, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(a_chosen_id_is_a_whole_name, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(knows_containers_of_ctr, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(dots_are_no_container, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_crio_and_podman, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(hostile_files_harm_nobody, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(reads_crun_and_runc, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(lists_what_is_stored, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(late_and_changed_names_are_seen, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(finds_the_container_of_a_process, make_root, drop_root),
 	};
 

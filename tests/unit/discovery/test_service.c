@@ -30,6 +30,8 @@ static void test_units(void **unused)
 	assert_string_equal(unit_of("0::/user.slice/user-0.slice/session-3.scope\n"), "");
 	assert_string_equal(unit_of("12:cpu,cpuacct:/\n1:name=systemd:/system.slice/old.service\n0::/\n"), "old");
 	assert_string_equal(unit_of("0::/\n"), "");
+	/* Seen from a private cgroup namespace. */
+	assert_string_equal(unit_of("0::/../../../../system.slice/ssh.service\n"), "ssh");
 	assert_string_equal(unit_of("0::/.service\n"), "");
 	assert_string_equal(unit_of(""), "");
 }
