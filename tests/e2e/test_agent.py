@@ -318,6 +318,9 @@ WRONG_FILES = [
     ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu are not measured beside"),
     ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
     ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
+    ('host: ""', "line 1, column 7: --host : not the name of a host"),
+    ('host: "a\\nb"', "line 1, column 7: --host a\\x0ab: not the name of a host"),
+    ("host: " + "a" * 256, "it takes 1 to 255 bytes"),
     ("[" * 70000, "it is no file of at most 64 KiB"),
 ]
 

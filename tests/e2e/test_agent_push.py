@@ -74,7 +74,7 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
     python = harness.default_python()
     with receiving() as it, harness.target(python, "shares.py") as one, harness.target(python, "calls.py", "60") as two:
         arguments = ["-p", one.pid, "-p", two.pid, "--service", "shop=*shares*", "--service", "bank=*calls*"]
-        arguments += ["--label", "team=web", "--label", "a.b=c,d", "--top-stacks", "2"]
+        arguments += ["--label", "team=web", "--label", "a.b=c,d", "--top-stacks", "2", "--host", "node-7"]
         urls = ["--otlp", base(it), "--pyroscope", base(it) + "/", "--pprof", base(it) + "/profiles?of=all"]
         with sending(folder, *arguments, *urls) as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
@@ -95,12 +95,13 @@ def test_what_arrives_is_what_was_sampled(tmp_path):
     assert any(b"[other stacks]" in gzip.decompress(body) for body in otlp)
     resources = [found for body in otlp for found in attributes(body)]
     assert {found["service.name"] for found in resources} == {"shop", "bank"}
-    assert all(found["team"] == "web" and found["a.b"] == "c,d" for found in resources)
+    assert all(found["team"] == "web" and found["a.b"] == "c,d" and found["host.name"] == "node-7" for found in resources)
     shares = {}
     for request in by_path["/ingest"]:
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query, strict_parsing=True)
-        name = re.fullmatch(r"(\w+)\{team=web,a_b=c_d,host=[^{},=]+\}", query["name"][0]).group(1)
+        name = re.fullmatch(r"(\w+)\{team=web,a_b=c_d,host=node-7\}", query["name"][0]).group(1)
         shares[name] = shares.get(name, 0) + pprof_total(request.body)
+    assert profile["facts"]["host"] == "node-7"
     assert shares == {name: values(as_json(folder, "--service", name)) for name in ("shop", "bank")}
 
 

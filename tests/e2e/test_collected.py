@@ -180,6 +180,12 @@ def test_facts(spinning, tmp_path):
     assert entries["asked", "asked"] == lost + without + entries["python", "python"]
 
 
+def test_the_host_has_the_name_that_is_given(spinning, tmp_path):
+    path = tmp_path / "spin.pybpf"
+    record(spinning.pid, path, "--host", "node-7", seconds=0.1)
+    assert as_json(path)["facts"]["host"] == "node-7"
+
+
 SCRIPT = """\
 import time
 

@@ -587,6 +587,12 @@ def test_manifest_of_the_agent_by_schema():
     assert not good and "expected object" in told
 
 
+def expand(container, facts):
+    """The container's arguments as the kubelet gives them, with its environment, of such facts of the pod."""
+    named = {one["name"]: facts[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in container["env"]}
+    return [re.sub(r"\$\((\w+)\)", lambda found: named[found.group(1)], word) for word in container["args"]]
+
+
 def mount_config(folder, data):
     """Files as the kubelet gives a ConfigMap's: links into a folder that it replaces as a whole, below one that all may write to."""
     folder.mkdir()
@@ -610,7 +616,8 @@ def test_manifest_of_the_agent(dist, tmp_path):
     (tmp_path / "profiles").mkdir()
     (tmp_path / "bundle").mkdir()
     mounts = mounts_of(pod, {"config": tmp_path / "config", "profiles": tmp_path / "profiles"})
-    write_bundle(dist, tmp_path / "bundle", pod["containers"][0]["args"], check_rights(pod), mounts)
+    arguments = expand(pod["containers"][0], {"spec.nodeName": "node-7"})
+    write_bundle(dist, tmp_path / "bundle", arguments, check_rights(pod), mounts)
     name, folder = "pybpf-agent-%d" % os.getpid(), tmp_path / "profiles" / "agent"
     with containers.container("fleet", containers.command("spin.py")) as one, open(tmp_path / "said", "w+", encoding="utf-8") as said:
         with harness.started(["runc", "run", name], cwd=tmp_path / "bundle", stdin=subprocess.DEVNULL, stdout=said, stderr=said) as agent:
@@ -620,4 +627,6 @@ def test_manifest_of_the_agent(dist, tmp_path):
             assert agent.wait(harness.PATIENCE) == 0, (tmp_path / "said").read_text()
     report = harness.pybpf("report", "-q", "-f", "json", folder)
     assert report.code == 0, report
-    assert one.id in {process.get("container") for process in json.loads(report.out)["processes"]}, report.out
+    seen = json.loads(report.out)
+    assert one.id in {process.get("container") for process in seen["processes"]}, report.out
+    assert seen["facts"]["host"] == "node-7"

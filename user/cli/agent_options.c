@@ -12,6 +12,7 @@
 #include "cli/agent_push_options.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
+#include "cli/host.h"
 #include "cli/other_tools.h"
 #include "cli/record_options.h"
 #include "cli/rules.h"
@@ -288,7 +289,8 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		{"Where options come from", config_options, o},
 		{"Which processes", cli_select_options, &o->filter},
 		{"Filters on processes (may be repeated)", cli_select_among_options, &o->filter},
-		{"What services are called", service_options, o},
+		{"What services and the host are called", service_options, o},
+		{NULL, cli_host_options, &o->session},
 		{"How to sample", sampling_options, o},
 		{NULL, cli_own_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},

@@ -13,7 +13,7 @@
 #include "profile/edit.h"
 #include "session/session.h"
 
-#define CLI_AGENT_GROUPS 11
+#define CLI_AGENT_GROUPS 12
 
 struct cli_agent_options {
 	struct agent_options agent;

@@ -10,6 +10,7 @@
 #include "cli/by_words.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
+#include "cli/host.h"
 #include "cli/options.h"
 #include "cli/other_tools.h"
 #include "cli/rules.h"
@@ -263,6 +264,7 @@ static int parse(struct cli_record_options *r, int argc, char **argv, bool *help
 		{NULL, cli_output_format_options, &r->output},
 		{NULL, cli_receiver_options, &r->output.receiver},
 		{NULL, output_options, r},
+		{NULL, cli_host_options, &r->session},
 		{NULL, cli_focus_options, &r->edit},
 		{NULL, cli_own_options, &r->edit},
 		{"Messages", message_options, r},

@@ -11,12 +11,12 @@ int session_describe(const struct session *s, const struct session_account *acco
 {
 	struct profile_measure values = {0};
 	char cpus[16], start[24];
-	struct utsname host = {0};
+	struct utsname machine = {0};
 	const char *facts[][2] = {
 		{PROFILE_FACT_VERSION, PYBPF_VERSION},
-		{PROFILE_FACT_HOST, host.nodename},
-		{PROFILE_FACT_KERNEL, host.release},
-		{PROFILE_FACT_ARCH, host.machine},
+		{PROFILE_FACT_HOST, s->options.host ?: machine.nodename},
+		{PROFILE_FACT_KERNEL, machine.release},
+		{PROFILE_FACT_ARCH, machine.machine},
 		{PROFILE_FACT_CPUS, cpus},
 		{PROFILE_FACT_START, start},
 	};
@@ -24,7 +24,7 @@ int session_describe(const struct session *s, const struct session_account *acco
 
 	session_measures_describe(s, account, &values);
 	err = profile_set_measure(profile, &values);
-	uname(&host);
+	uname(&machine);
 	snprintf(cpus, sizeof(cpus), "%d", kernel_get_sampled_cpus(s->kernel));
 	snprintf(start, sizeof(start), "%" PRIu64, s->start_ns);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) && !err; i++)

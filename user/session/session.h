@@ -110,6 +110,7 @@ struct session_options {
 	const char *disabled_features; /* names of features not to be used although this kernel has them, or NULL */
 	unsigned run;                  /* of the sessions beside each other in this process: from 0 on, each its own */
 	uint64_t start_ns;             /* CLOCK_MONOTONIC when pybpf was started */
+	const char *host;              /* what the host is called in profiles; NULL: as uname() says */
 };
 
 #define SESSION_OPTIONS_DEFAULT                                                                                        \
