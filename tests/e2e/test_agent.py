@@ -3,6 +3,7 @@
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import re
@@ -231,6 +232,31 @@ def test_killed(tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == names
     assert [int(NAME.fullmatch(name).group(2)) for name in names] == list(range(1, len(names) + 1))
     assert as_json(folder)["format"] == "pybpf"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_nobody_reads_what_it_says(kind, tmp_path):
+    """Epochs go on and SIGTERM ends it, whatever it would say; who reads again is told how many messages are missing."""
+    folder = tmp_path / "epochs"
+    if kind == "pipe":
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    else:
+        pair = socket.socketpair()
+        pair[1].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        reader, writer = (one.detach() for one in pair)
+    command = [harness.PYBPF, "agent", "--dir", str(folder), "-vv", "--epoch", "1s", "-p", str(os.getpid())]
+    with open(reader, encoding="utf-8") as said:
+        with harness.started(command, stdin=subprocess.DEVNULL, stderr=writer) as process:
+            os.close(writer)
+            harness.wait_for(lambda: process.poll() is not None or epochs(folder))
+            for line in iter(said.readline, ""):
+                assert line.startswith("pybpf: ") and line.endswith("\n"), line
+                if "messages were dropped" in line:
+                    break
+            assert int(re.fullmatch("pybpf: messages were dropped, as nobody read stderr: ([0-9]+)\n", line).group(1)) > 0
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(harness.PATIENCE) == 0
 
 
 def test_a_stopped_maker(tmp_path):

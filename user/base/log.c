@@ -3,9 +3,13 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -15,6 +19,8 @@
 static enum log_level current_level = LOG_WARN;
 static void (*before_message)(void);
 static void (*sink)(enum log_level level, const char *text);
+static bool never_waits;
+static unsigned long dropped; /* messages that found no room, and were not counted on stderr yet */
 
 void log_set_level(enum log_level level)
 {
@@ -36,9 +42,54 @@ void log_set_sink(void (*to)(enum log_level level, const char *text))
 	sink = to;
 }
 
+void log_never_wait(void)
+{
+	never_waits = true;
+}
+
+/*
+ * Writes a line to stderr unless it would have to wait. A pipe that poll() finds writable has room for PIPE_BUF bytes.
+ * O_NONBLOCK is no choice: whoever else has the open file would get it, too.
+ */
+static bool write_now(const char *line, size_t size)
+{
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	ssize_t n = send(STDERR_FILENO, line, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == ENOTSOCK)
+		n = poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, line, size) : -1;
+	return n >= 0;
+}
+
+/* Writes what was dropped before, if any, and a line, or drops it. */
+static void write_line_now(const char *prefix, const char *text)
+{
+	char line[PIPE_BUF];
+	size_t at, size;
+
+	if (dropped) {
+		at = (size_t)snprintf(line, sizeof(line), "pybpf: messages were dropped, as nobody read stderr: %lu\n",
+				      dropped);
+		if (write_now(line, at))
+			dropped = 0;
+	}
+	at = (size_t)snprintf(line, sizeof(line), "%s", prefix);
+	text_put(text, line + at, sizeof(line) - at - 1, &size);
+	at += size;
+	line[at++] = '\n';
+	if (dropped || !write_now(line, at))
+		dropped++;
+}
+
 static void print_line(enum log_level level, const char *text)
 {
-	fputs(level == LOG_DEBUG ? "pybpf: debug: " : "pybpf: ", stderr);
+	const char *prefix = level == LOG_DEBUG ? "pybpf: debug: " : "pybpf: ";
+
+	if (never_waits) {
+		write_line_now(prefix, text);
+		return;
+	}
+	fputs(prefix, stderr);
 	text_print(text, stderr);
 	fputc('\n', stderr);
 }

@@ -36,6 +36,13 @@ void log_vprintf_lines(enum log_level level, const char *fmt, va_list args) __at
 /* Sends messages to this function from now on, unchanged, instead of to stderr. */
 void log_set_sink(void (*to)(enum log_level level, const char *text));
 
+/*
+ * Never waits for who reads stderr, a pipe or a socket, from now on, nor in processes that are forked: a message that
+ * finds no room is dropped, which is said before the next one, and a message of more than a page is cut. For runs
+ * without end, whose reader may hang.
+ */
+void log_never_wait(void);
+
 /* Erases a progress line before a message is printed; NULL for none. */
 void log_set_before_message(void (*hook)(void));
 

@@ -118,20 +118,24 @@ char *text_printable(const char *text)
 	return out;
 }
 
+const char *text_put(const char *text, char *out, size_t room, size_t *size)
+{
+	size_t added;
+
+	for (*size = 0; *text && *size + PRINTABLE_MAX <= room; *size += added)
+		text = printable(text, out + *size, &added);
+	return text;
+}
+
 void text_print(const char *text, FILE *out)
 {
 	char some[256];
-	size_t held = 0, size;
+	size_t size;
 
-	for (; *text; held += size) {
-		if (held > sizeof(some) - PRINTABLE_MAX) {
-			fwrite(some, 1, held, out);
-			held = 0;
-		}
-		text = printable(text, some + held, &size);
+	while (*text) {
+		text = text_put(text, some, sizeof(some), &size);
+		fwrite(some, 1, size, out);
 	}
-	if (held)
-		fwrite(some, 1, held, out);
 }
 
 /*

@@ -20,6 +20,11 @@ size_t text_character(const char *text, bool *plain);
 char *text_printable(const char *text);
 /* As text_printable(), but writes to out and takes no memory. */
 void text_print(const char *text, FILE *out);
+/*
+ * Likewise, but writes as many characters as have room, without a NUL. *size: the bytes written. Returns the rest of
+ * the text.
+ */
+const char *text_put(const char *text, char *out, size_t room, size_t *size);
 /* Returns the columns that printable UTF-8 takes on a terminal: two for a wide character of East Asia, else one. */
 size_t text_width(const char *text);
 /* Returns the bytes of the character that printable, not empty UTF-8 begins with. *columns: those that it takes. */

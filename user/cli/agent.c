@@ -167,6 +167,7 @@ int cli_agent(int argc, char **argv)
 	o.agent.on_hangup_arg = &running;
 	helper_go_on_at_hangup();
 	cli_set_verbosity(o.verbose);
+	log_never_wait();
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
 	signal(SIGXFSZ, SIG_IGN);
