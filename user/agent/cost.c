@@ -15,9 +15,11 @@
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
 
-static void set_divisor(struct agent *a, unsigned divisor, double share)
+/* Returns as agent_hold(). */
+static int set_divisor(struct agent *a, unsigned divisor, double share)
 {
 	struct agent_metrics *m = &a->metrics;
+	int err = 0;
 
 	log_warn("the rate is %s to %.3g Hz: pybpf took %.2g %% of a CPU, and --max-cpu is %.2g %%",
 		 divisor > m->divisor ? "lowered" : "raised", (double)a->options.freq / divisor, 100 * share,
@@ -27,9 +29,15 @@ static void set_divisor(struct agent *a, unsigned divisor, double share)
 	m->divisor = divisor;
 	a->least = divisor < a->least ? divisor : a->least;
 	a->most = divisor > a->most ? divisor : a->most;
+	a->rate_changed = true;
 	a->cheap_epochs = 0;
-	for (size_t i = 0; i < a->nr_parts; i++)
-		session_divide_rate(a->parts[i].session, divisor);
+	for (size_t i = 0; i < a->nr_parts && !err; i++) {
+		/* Samples of the rate so far count for what they did. */
+		err = agent_take_samples(&a->parts[i], false);
+		if (!err)
+			session_divide_rate(a->parts[i].session, divisor);
+	}
+	return err;
 }
 
 /*
@@ -43,37 +51,32 @@ static double get_high_share(const struct agent *a, double share)
 	return a->options.max_cpu * (is_useless ? 1 : HIGH_SHARE);
 }
 
-static void lower(struct agent *a, double share)
+static int lower(struct agent *a, double share)
 {
 	a->lowered_at = share;
-	set_divisor(a, a->metrics.divisor * 2, share);
+	return set_divisor(a, a->metrics.divisor * 2, share);
 }
 
 /* Returns whether the rate can be lowered. In the first epoch all processes of the machine are looked at, once. */
 static bool may_lower(const struct agent *a)
 {
-	return a->metrics.epochs && a->metrics.divisor < DIVISOR_MOST && a->most == a->least;
+	return a->metrics.epochs && a->metrics.divisor < DIVISOR_MOST && !a->rate_changed;
 }
 
 int agent_limit_cost(struct agent *a)
 {
 	double planned = a->end - a->begin, used = session_used_s() - a->cpu_begin_s;
-	int err;
 
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
 	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))
 		return 0;
-	err = agent_take_all(a);
-	if (err)
-		return err;
-	lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
-	return 0;
+	return lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
 }
 
 /* Notes what the last lowering has saved, once an epoch has been sampled at one rate from its begin to its end. */
 static void note_saving(struct agent *a, double share)
 {
-	if (a->lowered_at <= 0 || a->most != a->least)
+	if (a->lowered_at <= 0 || a->rate_changed)
 		return;
 	a->saved = a->lowered_at > share ? a->lowered_at - share : 0;
 	a->saved_known = true;
@@ -86,19 +89,19 @@ static double predict_share(const struct agent *a, double share)
 	return share + (a->saved_known && a->saved < share ? a->saved : share);
 }
 
-void agent_adapt_rate(struct agent *a)
+int agent_adapt_rate(struct agent *a)
 {
 	struct agent_metrics *m = &a->metrics;
+	int err;
 	double share = m->epoch_s > 0 ? m->epoch_cpu_s / m->epoch_s : 0;
 
 	note_saving(a, share);
-	if (may_lower(a) && m->epochs > 1 && share > get_high_share(a, share)) {
-		lower(a, share);
-		return;
-	}
+	if (may_lower(a) && m->epochs > 1 && share > get_high_share(a, share))
+		return lower(a, share);
 	a->cheap_epochs = predict_share(a, share) < a->options.max_cpu * LOW_SHARE ? a->cheap_epochs + 1 : 0;
-	if (m->divisor > 1 && a->cheap_epochs >= CHEAP_EPOCHS) {
-		set_divisor(a, m->divisor / 2, share);
-		a->saved *= 2;
-	}
+	if (m->divisor == 1 || a->cheap_epochs < CHEAP_EPOCHS)
+		return 0;
+	err = set_divisor(a, m->divisor / 2, share);
+	a->saved *= 2;
+	return err;
 }

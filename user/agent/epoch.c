@@ -31,14 +31,18 @@ static double random_share(void)
 	return word / 2147483648.0 - 1;
 }
 
-static void begin_epoch(struct agent *a, double now)
+/* divisor: of the rate of the samples that were taken while the epoch before was handed on. */
+static void begin_epoch(struct agent *a, double now, unsigned divisor)
 {
+	const unsigned next = a->metrics.divisor;
 	double share = a->options.fixed_epochs ? 0 : LENGTH_SHARE * random_share();
 
 	a->begin = now;
 	a->end = now + a->options.epoch_s * (1 + share);
 	a->cpu_begin_s = session_used_s();
-	a->least = a->most = a->metrics.divisor;
+	a->least = divisor < next ? divisor : next;
+	a->most = divisor > next ? divisor : next;
+	a->rate_changed = false;
 }
 
 static void begin_part(struct agent_part *part, double now)
@@ -53,7 +57,7 @@ void agent_begin_epochs(struct agent *a)
 	/* They begin one after the other, within some milliseconds. */
 	for (size_t i = 0; i < a->nr_parts; i++)
 		begin_part(&a->parts[i], session_get_begin(a->parts[i].session));
-	begin_epoch(a, a->parts[0].begin);
+	begin_epoch(a, a->parts[0].begin, a->metrics.divisor);
 }
 
 static void tell_epoch(const struct agent *a, uint64_t begin_ns, const struct agent_mode_metrics *before)
@@ -207,6 +211,7 @@ static int end_part(struct agent_part *part)
 int agent_end_epoch(struct agent *a)
 {
 	const double end = clock_s(CLOCK_MONOTONIC);
+	const unsigned divisor = a->metrics.divisor;
 	int err = 0;
 
 	if (end - a->begin > (a->end - a->begin) * (1 + LATE_SHARE)) {
@@ -217,14 +222,15 @@ int agent_end_epoch(struct agent *a)
 	/* All end before one is handed on, which takes some time. */
 	for (size_t i = 0; i < a->nr_parts && !err; i++)
 		err = end_part(&a->parts[i]);
-	err = err ?: hand_on(a);
 	if (err)
 		return err;
-	agent_adapt_rate(a);
+	/* What fails from here on ends the run, and the last epoch has nothing of what was handed on. */
+	err = hand_on(a);
+	err = err ?: agent_adapt_rate(a);
 	for (size_t i = 0; i < a->nr_parts; i++)
 		begin_part(&a->parts[i], a->parts[i].end);
-	begin_epoch(a, a->parts[0].end);
-	return 0;
+	begin_epoch(a, a->parts[0].end, divisor);
+	return err;
 }
 
 /* Ends the last epoch of a part. */

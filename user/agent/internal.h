@@ -49,7 +49,8 @@ struct agent {
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
 	double begin, end;     /* end: as it is planned */
 	double cpu_begin_s;    /* session_used_s() when it began */
-	unsigned least, most;  /* divisors of the rate in it */
+	unsigned least, most;  /* divisors of the rate that its samples have */
+	bool rate_changed;     /* in it; not: when the one before had ended */
 	unsigned cheap_epochs; /* in a row: epochs that would allow a higher rate */
 	double lowered_at;     /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
 	double saved;          /* share of a CPU that the last lowering saved; valid if saved_known */
@@ -124,8 +125,6 @@ int agent_hold(struct agent *a);
  * agent_hold().
  */
 int agent_take_samples(struct agent_part *part, bool forget);
-/* Likewise of all parts. */
-int agent_take_all(struct agent *a);
 /* Says in a profile what it is: its account, and when it began, in ns since 1970. Returns 0 or negative errno. */
 int agent_describe(struct agent_part *part, const struct session_account *account, uint64_t begin_ns,
 		   struct profile *profile);
@@ -148,7 +147,10 @@ void agent_drop_pulled(struct agent *a);
 
 /* Lowers the rate if the epoch takes more CPU time than it may. Returns as agent_hold(). */
 int agent_limit_cost(struct agent *a);
-/* An epoch has ended: changes the rate of the next one if it took too much, or so little that it may be higher. */
-void agent_adapt_rate(struct agent *a);
+/*
+ * An epoch has ended, and was handed on: changes the rate of the next one if it took too much, or so little that it may
+ * be higher. Returns as agent_hold().
+ */
+int agent_adapt_rate(struct agent *a);
 
 #endif

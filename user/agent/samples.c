@@ -37,15 +37,6 @@ int agent_take_samples(struct agent_part *part, bool forget)
 	return session_end_epoch(part->session, forget, agent_keep_samples, part) ? -EIO : 0;
 }
 
-int agent_take_all(struct agent *a)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < a->nr_parts && !err; i++)
-		err = agent_take_samples(&a->parts[i], false);
-	return err;
-}
-
 int agent_hold(struct agent *a)
 {
 	int err = 0;

@@ -43,6 +43,7 @@ static struct {
 	char metrics[32768]; /* at the end, as Prometheus reads them */
 	double cheap_at;     /* when samples begin to cost nothing; 0: they do not */
 	double change_at;    /* when epochs become 1.1 s long; 0: they do not */
+	bool ended;          /* no more samples are taken */
 } played;
 
 static struct {
@@ -52,6 +53,8 @@ static struct {
 	unsigned of_mode[AGENT_MODES_MAX];
 	double shortest_s, longest_s;
 	unsigned weights; /* bits: those that profiles had */
+	unsigned fails;   /* the epoch that the sink fails to take, from 1 on; 0: none */
+	unsigned taken;   /* epochs that it was handed */
 } sunk;
 
 uint64_t clock_ns(clockid_t clock)
@@ -230,6 +233,7 @@ void session_divide_rate(struct session *s, unsigned divisor)
 void session_detach(struct session *s)
 {
 	(void)s;
+	played.ended = true;
 }
 
 void session_join_memory(struct session *s, struct session *other)
@@ -264,10 +268,19 @@ static bool is_wanted(const struct agent_options *options)
 	return true;
 }
 
-static void note_weights(const char *weights)
+/* Each of so many samples counts for one of the weights, and all together for the value. */
+static void note_weights(const char *weights, uint64_t samples, uint64_t value)
 {
-	for (const char *at = weights ?: "1"; at; at = strchr(at + 1, ' '))
-		sunk.weights |= 1u << strtoul(at, NULL, 10);
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (const char *at = weights ?: "1"; at; at = strchr(at + 1, ' ')) {
+		const uint64_t weight = strtoul(at, NULL, 10);
+
+		sunk.weights |= 1u << weight;
+		least = weight < least ? weight : least;
+		most = weight > most ? weight : most;
+	}
+	assert_in_range(value, samples * least, samples * most);
 }
 
 static int take(struct agent *a, const struct agent_epoch *epoch)
@@ -292,8 +305,14 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 		sunk.shortest_s = length_s;
 	if (length_s > sunk.longest_s)
 		sunk.longest_s = length_s;
-	note_weights(profile_find_fact(epoch->profile, PROFILE_FACT_WEIGHT));
-	return 0;
+	if (epoch->part != a->parts)
+		return 0;
+	note_weights(profile_find_fact(epoch->profile, PROFILE_FACT_WEIGHT), account[0].value,
+		     profile_total(epoch->profile));
+	/* Sampling goes on while an epoch is handed on. */
+	if (!played.ended)
+		sample();
+	return ++sunk.taken == sunk.fails ? -EPIPE : 0;
 }
 
 static const struct agent_sink sink = {.name = "played", .is_wanted = is_wanted, .take = take};
@@ -365,6 +384,7 @@ static struct agent_metrics run_modes(size_t modes, unsigned epochs, double max_
 	assert_non_null(agent);
 	played.ends_at = played.now + epochs * EPOCH_S;
 	played.collected = 0;
+	played.ended = false;
 	assert_int_equal(agent_run(agent, sessions, NULL, NULL), 0);
 	agent_get_metrics(agent, &metrics);
 	read_metrics(agent);
@@ -426,6 +446,26 @@ static void test_one_that_fails(void **state)
 	agent_free(agent);
 	assert_int_equal(sunk.of_mode[0], 2);
 	assert_int_equal(sunk.of_mode[1], 3);
+}
+
+/* A sink that fails ends the run. The last epoch begins where the one before has ended, which take() looks at. */
+static void test_a_sink_that_fails(void **state)
+{
+	const struct agent_options options = {
+		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .max_stacks = 32768, .freq = 19, .nr_modes = 2};
+	struct session *sessions[AGENT_MODES_MAX] = {NULL};
+	struct error error;
+	struct agent *agent = agent_new(&options, &error);
+
+	(void)state;
+	assert_non_null(agent);
+	played.ends_at = played.now + 5 * EPOCH_S;
+	sunk.fails = 2;
+	assert_int_equal(agent_run(agent, sessions, NULL, NULL), -EIO);
+	agent_free(agent);
+	assert_int_equal(sunk.of_mode[0], 3);
+	assert_int_equal(sunk.of_mode[1], 3);
+	assert_int_equal(sunk.value, played.value);
 }
 
 static void test_nothing_grows(void **state)
@@ -584,6 +624,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_modes_beside_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_that_fails, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_sink_that_fails, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
