@@ -70,11 +70,18 @@ struct profile *archive_load(int folder, struct archive_epoch *first, struct arc
 
 struct archive_span archive_span_of(const struct archive_epoch *first, const struct archive_epoch *last)
 {
-	uint64_t end = last->span.begin_ms + last->span.length_ms;
+	uint64_t begin_ms = UINT64_MAX, end_ms = 0;
 
+	/* A clock that was set back has the first one begin after others. */
+	for (const struct archive_epoch *epoch = first; epoch <= last; epoch++) {
+		const uint64_t epoch_end_ms = epoch->span.begin_ms + epoch->span.length_ms;
+
+		begin_ms = epoch->span.begin_ms < begin_ms ? epoch->span.begin_ms : begin_ms;
+		end_ms = epoch_end_ms > end_ms ? epoch_end_ms : end_ms;
+	}
 	return (struct archive_span){
-		.begin_ms = first->span.begin_ms,
-		.length_ms = end > first->span.begin_ms ? end - first->span.begin_ms : 0,
+		.begin_ms = begin_ms,
+		.length_ms = end_ms - begin_ms,
 		.first = first->span.first,
 		.last = last->span.last,
 	};
