@@ -180,19 +180,38 @@ static int check(const struct cli_config *config)
 	return 0;
 }
 
+static int refuse_yaml(const struct cli_config *config, const yaml_parser_t *parser)
+{
+	set_place(config, &parser->problem_mark);
+	return cli_usage("this is no YAML: %s", parser->problem ?: "it cannot be read");
+}
+
+/* Refuses what follows the first document. */
+static int check_end(const struct cli_config *config, yaml_parser_t *parser)
+{
+	yaml_document_t more;
+	int code = 0;
+
+	if (!yaml_parser_load(parser, &more))
+		return refuse_yaml(config, parser);
+	if (yaml_document_get_root_node(&more)) {
+		set_place(config, &more.start_mark);
+		code = cli_usage("a second document begins here, and the file is one mapping; leave the --- out");
+	}
+	yaml_document_delete(&more);
+	return code;
+}
+
 static int load(struct cli_config *config, FILE *file)
 {
 	yaml_parser_t parser;
-	int code = 0;
+	int code;
 
 	if (!yaml_parser_initialize(&parser))
 		return refuse_file(config->path, strerror(ENOMEM));
 	yaml_parser_set_input_file(&parser, file);
 	config->loaded = yaml_parser_load(&parser, &config->document);
-	if (!config->loaded) {
-		set_place(config, &parser.problem_mark);
-		code = cli_usage("this is no YAML: %s", parser.problem ?: "it cannot be read");
-	}
+	code = config->loaded ? check_end(config, &parser) : refuse_yaml(config, &parser);
 	yaml_parser_delete(&parser);
 	return code ?: check(config);
 }
