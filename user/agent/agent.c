@@ -115,6 +115,8 @@ static double get_tick_s(const struct agent *a)
 
 int agent_change(struct agent *a, const struct agent_options *options)
 {
+	/* The next look at what is due, after which the epoch that goes on can end. */
+	const double soon = clock_s(CLOCK_MONOTONIC) + get_tick_s(a), end = a->begin + options->epoch_s;
 	int err = 0;
 
 	a->options.epoch_s = options->epoch_s;
@@ -122,8 +124,8 @@ int agent_change(struct agent *a, const struct agent_options *options)
 	a->options.keep_s = options->keep_s;
 	a->options.keep_size = options->keep_size;
 	a->options.max_cpu = options->max_cpu;
-	if (a->begin + options->epoch_s < a->end)
-		a->end = a->begin + options->epoch_s;
+	if (end < a->end)
+		a->end = end > soon ? end : soon;
 	if (a->run)
 		a->run->interval_s = get_tick_s(a);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
