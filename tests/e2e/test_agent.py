@@ -210,8 +210,12 @@ def test_what_is_refused(tmp_path):
         assert run.code == 1 and "another agent writes to" in harness.one_sentence(run.err)
         end(process)
     folder.chmod(0o777)
-    run = pybpf("agent", "--dir", folder)
-    assert run.code == 1 and "others may write to it" in harness.one_sentence(run.err)
+    (folder / "cpu").mkdir(mode=0o700)
+    (folder / "otlp").mkdir(mode=0o700)
+    sending = ["--otlp", "http://localhost:1/", "--spool", folder, "--dir", tmp_path / "other"]
+    for arguments in ([], ["--mode=cpu", "--mode=gil"], sending):
+        run = pybpf("agent", "--dir", folder, *arguments)
+        assert run.code == 1 and "cannot use %s: others may write to it" % folder in harness.one_sentence(run.err), run
     for option, value in (("--epoch", "0"), ("--keep", "soon"), ("--keep-size", "2"), ("--service", "web")):
         run = pybpf("agent", option, value)
         assert run.code == 2 and value in harness.one_sentence(run.err), run
@@ -344,6 +348,8 @@ WRONG_FILES = [
     ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu are not measured beside"),
     ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
     ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
+    ("epoch: 5s\n---\nepoch: 6s\n", "line 2, column 1: a second document begins here"),
+    ("epoch: 5s\n...\n]\n", "this is no YAML"),
     ('host: ""', "line 1, column 7: --host : not the name of a host"),
     ('host: "a\\nb"', "line 1, column 7: --host a\\x0ab: not the name of a host"),
     ("host: " + "a" * 256, "it takes 1 to 255 bytes"),

@@ -357,7 +357,7 @@ def test_bad_options(folder):
     assert "line 2 of %s is not a header" % headers in refused(headers=headers)
     spool.mkdir(mode=0o777)
     spool.chmod(0o777)
-    assert "others than its owner may write to the spool folder" in refused(spool=spool)
+    assert "cannot open the spool folder %s: others may write to it (mode 0777)" % spool in refused(spool=spool)
     spool.chmod(0o700)
     with pushing("http://localhost:1/", spool=spool):
         assert "is in use by another pybpf" in refused(spool=spool)

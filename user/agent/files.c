@@ -33,7 +33,7 @@ int agent_make_folder(const char *path, struct error *error)
 	int fd = output_place_open_folder(path, &why);
 
 	if (fd < 0)
-		return error_set(error, fd, "cannot open the folder %s: %s", path, why.text);
+		return error_set(error, fd, "cannot use %s: %s", path, why.text);
 	close(fd);
 	return 0;
 }

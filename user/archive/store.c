@@ -16,22 +16,8 @@
 #include "output/file/place.h"
 #include "profile/saved.h"
 
-/* Checks that nobody else can put files into the folder, and locks it. */
-static int take_folder(int folder, const char *path, struct error *error)
+static int lock_folder(int folder, const char *path, struct error *error)
 {
-	struct stat status;
-
-	if (fstat(folder, &status))
-		return error_set(error, -errno, "cannot use %s: %s", path, strerror(errno));
-	if (status.st_uid != geteuid())
-		return error_set(error, -EACCES,
-				 "cannot use %s: it belongs to user %u, who could change what is written there; give "
-				 "--dir a folder of your own",
-				 path, status.st_uid);
-	if (status.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(error, -EACCES,
-				 "cannot use %s: others may write to it (mode %04o); `chmod go-w %s` ends that", path,
-				 status.st_mode & 07777, path);
 	if (!flock(folder, LOCK_EX | LOCK_NB))
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -48,7 +34,7 @@ int archive_store_open(struct archive_store *store, const char *path, struct err
 	*store = (struct archive_store){.folder = folder < 0 ? -1 : folder};
 	if (folder < 0)
 		return error_set(error, folder, "cannot use %s: %s", path, why.text);
-	return take_folder(folder, path, error);
+	return lock_folder(folder, path, error);
 }
 
 static void remove_unfinished(int folder)

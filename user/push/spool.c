@@ -40,24 +40,6 @@ static uint32_t checksum(const struct head *head, const void *bytes)
 	return (uint32_t)crc32(sum, bytes, (uInt)head->message.size);
 }
 
-/* A folder in which nobody but its owner, root or the caller, could have put files. */
-static int check_folder(int folder, const char *path, struct error *error)
-{
-	struct stat status;
-
-	if (fstat(folder, &status))
-		return error_set(error, -errno, "cannot look at the spool folder %s: %s", path, strerror(errno));
-	if (status.st_uid && status.st_uid != geteuid())
-		return error_set(error, -EPERM,
-				 "the spool folder %s belongs to user %u; it has to belong to root or to "
-				 "the user who sends",
-				 path, status.st_uid);
-	if (status.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(error, -EPERM, "others than its owner may write to the spool folder %s; chmod 700 it",
-				 path);
-	return 0;
-}
-
 static int open_segment(int folder, unsigned i, const char *path, struct error *error)
 {
 	char name[32];
@@ -77,7 +59,7 @@ static int open_segment(int folder, unsigned i, const char *path, struct error *
 int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, struct error *error)
 {
 	struct error why;
-	int at, err;
+	int at, err = 0;
 
 	*spool = (struct push_spool){.segment_max = max / PUSH_SPOOL_SEGMENTS, .next_sequence = 1};
 	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS; i++)
@@ -87,7 +69,6 @@ int push_spool_open(struct push_spool *spool, const char *folder, uint64_t max, 
 	at = output_place_open_folder(folder, &why);
 	if (at < 0)
 		return error_set(error, at, "cannot open the spool folder %s: %s", folder, why.text);
-	err = check_folder(at, folder, error);
 	for (unsigned i = 0; i < PUSH_SPOOL_SEGMENTS && !err; i++) {
 		spool->files[i] = open_segment(at, i, folder, error);
 		err = spool->files[i] < 0 ? spool->files[i] : 0;

@@ -198,13 +198,31 @@ static int open_folder(const struct output_place *place)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Others could put files into the folder, or have another one in the place of one within it. */
+static int check_folder(int folder, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(folder, &status))
+		return error_set(error, -errno, "%s", strerror(errno));
+	if (status.st_uid && status.st_uid != geteuid())
+		return error_set(error, -EACCES,
+				 "it belongs to user %u, who could change what is written there; give a folder of your "
+				 "own",
+				 status.st_uid);
+	if (status.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(error, -EACCES, "others may write to it (mode %04o); `chmod go-w` ends that",
+				 status.st_mode & 07777);
+	return 0;
+}
+
 int output_place_open_folder(const char *path, struct error *error)
 {
 	struct output_place place;
 	char text[PATH_MAX];
 	struct caller caller;
 	size_t size = strlen(path);
-	int fd;
+	int fd, err;
 
 	while (size > 1 && path[size - 1] == '/')
 		size--;
@@ -216,7 +234,12 @@ int output_place_open_folder(const char *path, struct error *error)
 		return fd;
 	fd = open_folder(&place);
 	output_place_close(&place);
-	return fd < 0 ? error_set(error, fd, "%s", strerror(-fd)) : fd;
+	if (fd < 0)
+		return error_set(error, fd, "%s", strerror(-fd));
+	err = check_folder(fd, error);
+	if (err)
+		close(fd);
+	return err ?: fd;
 }
 
 bool output_place_is_planted(const struct output_place *place, const struct caller *caller)

@@ -29,8 +29,9 @@ struct output_place {
 int output_place_find(const char *path, const struct caller *caller, struct output_place *place, struct error *error);
 
 /*
- * Opens a folder, whose path is walked likewise; makes it, with mode 0700, if it does not exist. Returns a descriptor,
- * or negative errno with a part of a sentence in *error.
+ * Opens a folder, whose path is walked likewise, to which nobody but root or the user that pybpf runs as may write;
+ * makes it, with mode 0700, if it does not exist. Returns a descriptor, or negative errno with a part of a sentence in
+ * *error.
  */
 int output_place_open_folder(const char *path, struct error *error);
 
