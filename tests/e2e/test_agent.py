@@ -393,6 +393,12 @@ def test_options_change_at_a_hangup(tmp_path):
         process.send_signal(signal.SIGHUP)
         assert "line 1, column 8: --epoch 1x" in process.stderr.readline()
         assert "the options stay as they were" in process.stderr.readline()
+        # What the next start would refuse.
+        for text, words in (("freq: 0", "line 2, column 7: -F 0"), ("listen-token: x", "--listen-token is for --listen")):
+            path.write_text("epoch: 1s\n%s\n" % text)
+            process.send_signal(signal.SIGHUP)
+            assert words in process.stderr.readline()
+            assert "the options stay as they were" in process.stderr.readline()
         path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\n")
         process.send_signal(signal.SIGHUP)
         assert "has another freq, which changes at the next start" in process.stderr.readline()

@@ -364,7 +364,7 @@ static int parse_file(struct cli_agent_options *o, const char *path, int argc, c
 	o->config = cli_config_read(path, groups_of_file(o));
 	if (!o->config)
 		return CLI_USAGE;
-	code = cli_config_take(o->config, NULL);
+	code = cli_config_take(o->config);
 	o->modes_of_file = o->agent.nr_modes;
 	return code ?: parse_line(o, argc, argv, &helped);
 }
@@ -402,66 +402,20 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 					     ?: cli_select_check(&o->filter, NULL);
 }
 
-/* Returns whether the first bytes of a text are the name of an option. */
-static bool is_name(const struct cli_agent_options *o, const char *text, size_t size)
-{
-	for (const struct cli_option_group *g = o->groups; g->options; g++) {
-		for (const struct cli_option *option = g->options; option->name; option++) {
-			if (strlen(option->name) == size && !strncmp(text, option->name, size))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Returns whether the command line has the option, whose name may be shortened there. */
-static bool is_given(const struct cli_agent_options *o, const char *name)
-{
-	for (int i = 1; i < o->argc; i++) {
-		const char *word = o->argv[i] + 2;
-		size_t size = strncmp(o->argv[i], "--", 2) ? 0 : strcspn(word, "=");
-
-		if (size && !strncmp(word, name, size) && (!name[size] || !is_name(o, word, size)))
-			return true;
-	}
-	return false;
-}
-
-/* What can change while the agent runs. */
-static const struct {
-	const char *name;
-	size_t offset, size; /* in struct agent_options */
-} changeable[] = {
-#define CHANGEABLE(name, field)                                                                                        \
-	{                                                                                                              \
-		name, offsetof(struct agent_options, field), sizeof(((struct agent_options *)NULL)->field)             \
-	}
-	CHANGEABLE("epoch", epoch_s),       CHANGEABLE("fixed-epochs", fixed_epochs), CHANGEABLE("keep", keep_s),
-	CHANGEABLE("keep-size", keep_size), CHANGEABLE("max-cpu", max_cpu),
-};
-
-#define NR_CHANGEABLE (sizeof(changeable) / sizeof(*changeable))
-
 int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options *agent)
 {
-	const char *wanted[NR_CHANGEABLE + 1] = {NULL}, *all[NR_CHANGEABLE + 1] = {NULL}, *changed;
-	struct cli_agent_options fresh = {.verbose = 0};
-	size_t count = 0;
-	int code = CLI_FAILED;
+	/* What can change while the agent runs: agent_change(). */
+	static const char *const changeable[] = {"epoch", "fixed-epochs", "keep", "keep-size", "max-cpu", NULL};
+	struct cli_agent_options fresh;
+	const char *changed;
+	bool helped = false;
+	int code;
 
+	cli_select_trust_users();
 	cli_agent_options_init(&fresh);
-	for (size_t i = 0; i < NR_CHANGEABLE; i++) {
-		all[i] = changeable[i].name;
-		if (is_given(o, changeable[i].name))
-			memcpy((char *)&fresh.agent + changeable[i].offset,
-			       (const char *)&o->agent + changeable[i].offset, changeable[i].size);
-		else
-			wanted[count++] = changeable[i].name;
-	}
-	fresh.config = cli_config_read(o->config_path, groups_of_file(&fresh));
-	if (fresh.config)
-		code = cli_config_take(fresh.config, wanted);
-	changed = code ? NULL : cli_config_find_change(o->config, fresh.config, all);
+	/* All of it, as at the next start: a file that would be refused then is refused now. */
+	code = cli_agent_parse(&fresh, o->argc, o->argv, &helped);
+	changed = code ? NULL : cli_config_find_change(o->config, fresh.config, changeable);
 	if (changed)
 		log_warn("%s has another %s, which changes at the next start: it cannot while the agent runs",
 			 o->config_path, changed);

@@ -286,22 +286,11 @@ static int take_pair(const struct cli_config *config, const yaml_node_pair_t *pa
 	return code;
 }
 
-static bool is_among(const char *name, const char *const names[])
-{
-	for (; *names; names++) {
-		if (strcmp(*names, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-int cli_config_take(const struct cli_config *config, const char *const names[])
+int cli_config_take(const struct cli_config *config)
 {
 	int code = 0;
 
 	for (yaml_node_pair_t *pair = first_pair(config); pair < pairs_end(config); pair++) {
-		if (names && !is_among(text_of(node_at(config, pair->key)), names))
-			continue;
 		code = take_pair(config, pair);
 		if (code)
 			break;
@@ -338,6 +327,15 @@ static bool is_same(const struct cli_config *before, const yaml_node_t *one, con
 			return false;
 	}
 	return true;
+}
+
+static bool is_among(const char *name, const char *const names[])
+{
+	for (; *names; names++) {
+		if (strcmp(*names, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Returns the first key of one that the other does not have with the same values. */

@@ -18,12 +18,11 @@ struct cli_config;
  */
 struct cli_config *cli_config_read(const char *path, const struct cli_option_group *groups);
 /*
- * Takes the values as cli_options_parse() takes those of a command line; NULL names: all, else those whose name is in
- * this list, which ends with NULL. Texts that options keep are valid until cli_config_free(). Returns 0, or an exit
- * code after one sentence on stderr, with line and column.
+ * Takes the values as cli_options_parse() takes those of a command line. Texts that options keep are valid until
+ * cli_config_free(). Returns 0, or an exit code after one sentence on stderr, with line and column.
  */
-int cli_config_take(const struct cli_config *config, const char *const names[]);
-/* Returns the first key whose values differ and that is not in the list, or NULL. */
+int cli_config_take(const struct cli_config *config);
+/* Returns the first key whose values differ and that is not in the list, which ends with NULL; or NULL. */
 const char *cli_config_find_change(const struct cli_config *before, const struct cli_config *after,
 				   const char *const names[]);
 /* Accepts NULL. */
