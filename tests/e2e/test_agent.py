@@ -350,6 +350,8 @@ WRONG_FILES = [
     ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
     ("epoch: 5s\n---\nepoch: 6s\n", "line 2, column 1: a second document begins here"),
     ("epoch: 5s\n...\n]\n", "this is no YAML"),
+    # Nothing is left out of epochs; reports take it.
+    ("own: true", "line 1, column 1: there is no option own"),
     ('host: ""', "line 1, column 7: --host : not the name of a host"),
     ('host: "a\\nb"', "line 1, column 7: --host a\\x0ab: not the name of a host"),
     ("host: " + "a" * 256, "it takes 1 to 255 bytes"),
@@ -368,7 +370,7 @@ def test_wrong_files_of_options(tmp_path, text, words):
 def test_files_of_options(tmp_path):
     """Every key is an option; the command line counts more; who may change the file, chooses."""
     path = tmp_path / "agent.yaml"
-    path.write_text("# Comment\nepoch: 30s\nservice: [shop=gunicorn*, 'db=pg*']\nkernel: true\nthreads: false\nnative: all\nuser: root\n")
+    path.write_text("# Comment\nepoch: 30s\nservice: [shop=gunicorn*, 'db=pg*']\nkernel: true\nthreads: false\nnative: all\nuser: root\nown-path: acme\n")
     run = pybpf("agent", "--check", "--config", path)
     assert run.code == 0 and run.out == "The options are in order.\n" and not run.err, run
     assert pybpf("agent", "--check", "--config", path, "--epoch", "x").code == 2

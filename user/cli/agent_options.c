@@ -292,7 +292,7 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		{"What services and the host are called", service_options, o},
 		{NULL, cli_host_options, &o->session},
 		{"How to sample", sampling_options, o},
-		{NULL, cli_own_options, &o->edit},
+		{NULL, cli_own_path_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},
 		{"Where epochs are sent", cli_agent_push_options, &o->agent.push},
 		{"Who may ask for them", serve_options, o},

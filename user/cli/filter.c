@@ -111,6 +111,8 @@ const struct cli_option cli_own_options[] = {
 	{0},
 };
 
+const struct cli_option *const cli_own_path_options = &cli_own_options[1];
+
 int cli_filter_check(struct profile_edit *edit)
 {
 	struct error error;

@@ -13,6 +13,8 @@ extern const struct cli_option cli_filter_options[];
 extern const struct cli_option cli_focus_options[];
 /* The options of which functions are the program's own, also of record; likewise. */
 extern const struct cli_option cli_own_options[];
+/* Those of them that a profile remembers: for who makes one and leaves nothing out. */
+extern const struct cli_option *const cli_own_path_options;
 
 /* Checks the filters after all options were parsed. Returns 0, or an exit code after one sentence on stderr. */
 int cli_filter_check(struct profile_edit *edit);
