@@ -46,13 +46,15 @@ umount -l before
 exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin "$3" --system --unit=trial.target --log-target=null --show-status=0
 """
 NAMESPACES = ["--cgroup", "--mount", "--pid", "--ipc", "--uts"]
+# Time in Python, and in the kernel.
+BUSY = 'f = open("/dev/zero", "rb"); any(f.read(1 << 16) is None for _ in iter(int, 1))'
 FILES = {
     # The least that systemd can reach.
     "etc/systemd/system/trial.target": "[Unit]\nDefaultDependencies=no\n",
-    "etc/systemd/system/busy.service": "[Service]\nExecStart=%s -c 'while True: sum(range(1000))'\n" % harness.default_python().argv[0],
-    "etc/systemd/system/pybpf-agent.service.d/trial.conf": "[Service]\nWatchdogSec=%d\nStandardError=append:/run/said\n" % WATCHDOG_S,
+    "etc/systemd/system/busy.service": "[Service]\nExecStart=%s -c '%s'\n" % (harness.default_python().argv[0], BUSY),
+    "etc/systemd/system/pybpf-agent.service.d/trial.conf": "[Service]\nWatchdogSec=%d\nRestartSec=0\nStandardError=append:/run/said\n" % WATCHDOG_S,
     "etc/default/pybpf-agent": "PYBPF_AGENT_OPTIONS=--config /etc/pybpf/agent.yaml --max-cpu 100%\n",
-    "etc/pybpf/agent.yaml": "epoch: 1s\n",
+    "etc/pybpf/agent.yaml": "epoch: 1s\nkernel: true\n",
 }
 
 pytestmark = [
@@ -118,18 +120,24 @@ def test_the_unit_under_systemd(tmp_path):
         assert systemd.show("UnitFileState") == "disabled"
         systemd.control("start", AGENT)  # ends when the agent says that it is ready
         assert systemd.show("SubState") == "running"
+        mounts = systemd.run("cat", "/proc/%s/mountinfo" % systemd.show("MainPID"))[1]
+        assert all(" %s ro," % folder in mounts for folder in ("/proc/sys", "/proc/irq", "/sys")), mounts
         begin = systemd.show("WatchdogTimestampMonotonic")
         harness.wait_for(lambda: systemd.show("WatchdogTimestampMonotonic") != begin and len(systemd.epochs()) >= WATCHDOG_S + 2)
-        systemd.run("sh", "-c", "echo 'epoch: 2s' >/etc/pybpf/agent.yaml")
+        systemd.run("sh", "-c", "sed -i s/1s/2s/ /etc/pybpf/agent.yaml")
         systemd.control("reload", AGENT)
         harness.wait_for(lambda: "was read again: epochs of 2 s" in systemd.run("cat", "/run/said")[1])
+        systemd.run("kill", systemd.show("MainPID"))  # ends it with status 0
+        harness.wait_for(lambda: [systemd.show(name) for name in ("NRestarts", "SubState")] == ["1", "running"])
         before = len(systemd.epochs())
         systemd.control("stop", AGENT)
-        ended = [systemd.show(name) for name in ("SubState", "Result", "ExecMainStatus", "NRestarts")]
-        assert ended == ["dead", "success", "0", "0"], systemd.run("cat", "/run/said")
+        ended = [systemd.show(name) for name in ("SubState", "Result", "ExecMainStatus")]
+        assert ended == ["dead", "success", "0"], systemd.run("cat", "/run/said")
         assert len(systemd.epochs()) > before, "the last epoch is not written"
         code, told = systemd.run("/usr/bin/pybpf", "report", "-q", "-f", "json", "/var/lib/pybpf")
     assert code == 0, told
     profile = json.loads(told)
     assert sum(sample["value"] for sample in profile["samples"]) > 0
+    of_kernel = {frame["name"] for frame in profile["frames"] if frame["name"].endswith("_[k]")}
+    assert of_kernel - {"[unknown]_[k]"}, told
     assert {process["service"] for process in profile["processes"]} == {"busy"}
