@@ -159,7 +159,7 @@ def test_an_outage(tmp_path):
         arguments = ["-p", target.pid, "--otlp", "http://localhost:%d" % port, "--spool", spool]
         with sending(folder, *arguments) as process:
             harness.wait_for(lambda: epochs(folder))
-            said = end(process)
+            said = without_delays(end(process))
         waiting = re.search(r"pybpf: requests to \S+ that wait in %s/otlp: (\d+); they are sent after the next start" % spool, said)
         assert waiting and said.count("cannot send to") == 1 and len(said.splitlines()) == 2, said
         before = len(epochs(folder))
@@ -168,7 +168,7 @@ def test_an_outage(tmp_path):
             harness.wait_for(lambda: len(epochs(folder)) > before)
             with receiving(port=port) as it:
                 harness.wait_for(lambda: len(it.requests) > int(waiting.group(1)))
-                assert "takes profiles again" in harness.one_sentence(end(process))
+                assert "takes profiles again" in harness.one_sentence(without_delays(end(process)))
     assert sum(otlp_total(request.body) for request in it.requests) == values(as_json(folder)) > 0
     assert spool.stat().st_mode & 0o777 == 0o700
 
