@@ -168,6 +168,7 @@ int discovery_ask_container_of(pid_t pid, struct container *out)
 		return -ENOENT;
 	*out = (struct container){.id = ""};
 	snprintf(out->runtime, sizeof(out->runtime), "%s", process->runtime ?: "docker");
+	snprintf(out->id, sizeof(out->id), "%s", process->id ?: "");
 	snprintf(out->name, sizeof(out->name), "%s", process->container);
 	snprintf(out->image, sizeof(out->image), "%s", process->image ?: "");
 	return 0;

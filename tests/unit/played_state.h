@@ -92,6 +92,7 @@ struct machine_process {
 	int why_err;           /* error that goes with it; 0: -ENOTSUP */
 	const char *cmdline;   /* NULL: "" */
 	const char *container; /* NULL: in none */
+	const char *id;        /* the container's; NULL: "" */
 	const char *runtime;   /* of the container; NULL: docker */
 	int container_err, cmdline_err, service_err;
 	const char *otel, *unit, *version; /* of its service; NULL: "" */

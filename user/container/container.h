@@ -19,6 +19,11 @@ struct container {
 	char image[192];  /* as its runtime was asked for it, such as registry/shop:1.4; "": not known */
 };
 
+/* Digits of an ID that stand for its container where its name cannot be read, as docker shows them. */
+#define CONTAINER_SHORT_ID 12
+/* Returns whether it has these for a name. */
+bool container_is_nameless(const struct container *container);
+
 /* Fewest characters of an ID that identify a container. */
 #define CONTAINER_PREFIX_MIN 4
 

@@ -5,9 +5,6 @@
 
 #include "container/container.h"
 
-/* Digits of an ID that stand for its container where its name cannot be read, as docker shows them. */
-#define CONTAINER_SHORT_ID 12
-
 /*
  * Reads the list of crun's and runc's containers when it may have changed, and then forgets which container each group
  * belongs to, as that depends on it.
@@ -16,9 +13,6 @@ void container_refresh_own(struct container_cache *cache);
 
 /* Returns whether it is an ID that a runtime made, of 64 hexadecimal digits, and not a name that somebody chose. */
 bool container_is_full_id(const char *id, size_t len);
-/* Returns whether it has the beginning of its ID for a name, as that could not be read. */
-bool container_is_nameless(const struct container *container);
-
 /*
  * As container_parse_path(), but also finds containers of crun and runc, and fills in names. pid: a process in the
  * group.

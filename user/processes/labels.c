@@ -204,6 +204,7 @@ static void set_container(const struct processes *p, struct processes_record *pr
 		name_container(process, UNKNOWN);
 	else if (err != -ESRCH || otherwise)
 		name_container(process, err ? otherwise : container.name);
+	process->is_unnamed = !err && container_is_nameless(&container);
 	if (!err) {
 		process->place = number_place(p, &container);
 		process->nameless |= !process->place;
@@ -269,7 +270,7 @@ void processes_label_again(const struct processes *p, struct processes_record *p
 	if (process->command_unread)
 		set_command(process, NULL);
 	if (p->options.containers && !process->is_placed &&
-	    (!process->container || strcmp(process->container, UNKNOWN) == 0))
+	    (!process->container || process->is_unnamed || strcmp(process->container, UNKNOWN) == 0))
 		set_container(p, process, NULL);
 }
 
@@ -285,6 +286,7 @@ void processes_label_copy(struct processes_record *process, const struct process
 	set_text(process, &process->attributes, parent->attributes);
 	set_text(process, &process->version, parent->version);
 	process->place = parent->place;
+	process->is_unnamed = parent->is_unnamed;
 }
 
 void processes_ask_service(const struct processes *p, struct processes_record *process)

@@ -42,6 +42,7 @@ struct processes_record {
 	uint32_t above;                    /* 1 + the number in parents.c of who started it; 0: not known */
 	bool nameless;                     /* pybpf had no memory for its names */
 	bool is_placed;                    /* there is no more to know of its container */
+	bool is_unnamed;                   /* the container's name could not be read (yet) */
 	bool command_unread;               /* its arguments could not be read (yet) */
 	bool service_unread;               /* likewise what its environment says of its service */
 	bool unchosen;                     /* unwanted, as its service is not chosen, as far as it is known */

@@ -136,6 +136,19 @@ static void test_container_comes_late(void **state)
 	process_of(SECOND)->container = "web";
 	run_for(0.3);
 	assert_string_equal(shown_container(SECOND), "web");
+	/* Likewise where the container is known already, and its name is not. */
+	fork_process(FIRST, SECOND + 1);
+	process_of(SECOND + 1)->container = "4f797c539e6c";
+	process_of(SECOND + 1)->id = "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970";
+	exec_program(SECOND + 1, &static_python);
+	run_for(0.3);
+	assert_string_equal(shown_container(SECOND + 1), "4f797c539e6c");
+	/* A worker that is forked meanwhile has its parent's, for now. */
+	fork_process(SECOND + 1, SECOND + 2);
+	process_of(SECOND + 1)->container = process_of(SECOND + 2)->container = "db";
+	run_for(0.3);
+	assert_string_equal(shown_container(SECOND + 1), "db");
+	assert_string_equal(shown_container(SECOND + 2), "db");
 	/* Later than that it is not looked for. */
 	run_for(5);
 	exec_program(FIRST, &static_python);
