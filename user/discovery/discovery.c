@@ -404,75 +404,92 @@ static void place_thread_bias(const struct search *search)
 		search->out[i].thread_bias = search->thread_bias;
 }
 
+/* Keeps what a file says of the process, beside a Python. */
+static void keep_facts(struct search *search, const struct discovery_file *file, const struct procfs_map *map)
+{
+	if (file->thread_bias)
+		search->thread_bias = file->thread_bias;
+	else if (file->asyncio.loaded)
+		search->asyncio = file->asyncio;
+	else if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
+		 !file->copied_code_type)
+		discovery_memo_add(&search->known->memo, map);
+}
+
+/* Looks at a file. Returns DISCOVERY_OK if the search goes on. */
+static enum discovery_result look_at_mapped(struct search *search, const struct mapped_file *mapped)
+{
+	const char *comm = search->out->comm;
+	const struct discovery_file *file = NULL;
+	enum discovery_result result;
+	uint64_t bias = 0;
+	bool mapped_well;
+	int err = look_at(&search->known->cache, search->task, &mapped->map, &file);
+
+	if (err || !file) {
+		search->unreadable++;
+		if (search->unreadable_error != -ENOMEM)
+			search->unreadable_error = err;
+		return DISCOVERY_OK;
+	}
+	mapped_well = find_bias(file, &mapped->map, &bias);
+	if (mapped->is_main) {
+		search->main = *file;
+		search->main_bias = bias;
+		search->foreign_main = file->kind == DISCOVERY_FILE_FOREIGN;
+	}
+	if (file->kind == DISCOVERY_FILE_REFUSED) {
+		error_set(search->error, -ENOTSUP, "process %d (%s), %s: %s", search->pid, comm,
+			  inside_path(search, mapped->map.path), file->refusal);
+		search->refused = true;
+	}
+	keep_facts(search, file, &mapped->map);
+	if (file->kind != DISCOVERY_FILE_PYTHON)
+		return DISCOVERY_OK;
+	if (!mapped_well) {
+		/* Not mapped by a loader: either as data, or by a loader that is still at work. */
+		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid, comm,
+			  mapped->map.path);
+		return DISCOVERY_OK;
+	}
+	result = add_python(search, file, bias, mapped);
+	search->contradicted |= result == DISCOVERY_CONTRADICTED;
+	return result == DISCOVERY_CONTRADICTED ? DISCOVERY_OK : result;
+}
+
+/* The files took too long, before this one. A contradiction is the better reason, if there is one. */
+static void refuse_slow_files(struct search *search, size_t i)
+{
+	if (!search->contradicted)
+		error_set(search->error, -ENOTSUP,
+			  "process %d (%s) maps files that take too long to read: after %zu of %zu, the last of which "
+			  "was %s, pybpf looked no further",
+			  search->pid, search->out->comm, i, search->count,
+			  inside_path(search, search->files[i ? i - 1 : 0].map.path));
+	search->refused = true;
+}
+
 static enum discovery_result search_files(struct search *search)
 {
-	const struct discovery_python *out = search->out;
 	enum discovery_result result;
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	for (size_t i = 0; i < search->count; i++) {
-		const struct mapped_file *mapped = &search->files[i];
-		const struct discovery_file *file = NULL;
-		uint64_t bias = 0;
-		bool mapped_well;
-		int err;
-
-		if (discovery_memo_has(&search->known->memo, &mapped->map))
+		if (discovery_memo_has(&search->known->memo, &search->files[i].map))
 			continue;
 		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start > DISCOVERY_MAX_CPU_NS) {
-			error_set(
-				search->error, -ENOTSUP,
-				"process %d (%s) maps files that take too long to read: after %zu of %zu, the last of "
-				"which "
-				"was %s, pybpf looked no further",
-				search->pid, out->comm, i, search->count,
-				inside_path(search, search->files[i ? i - 1 : 0].map.path));
-			return search->found ? DISCOVERY_OK : DISCOVERY_UNSUPPORTED;
+			refuse_slow_files(search, i);
+			break;
 		}
-		err = look_at(&search->known->cache, search->task, &mapped->map, &file);
-		if (err || !file) {
-			search->unreadable++;
-			if (search->unreadable_error != -ENOMEM)
-				search->unreadable_error = err;
-			continue;
-		}
-		mapped_well = find_bias(file, &mapped->map, &bias);
-		if (mapped->is_main) {
-			search->main = *file;
-			search->main_bias = bias;
-			search->foreign_main = file->kind == DISCOVERY_FILE_FOREIGN;
-		}
-		if (file->kind == DISCOVERY_FILE_REFUSED) {
-			error_set(search->error, -ENOTSUP, "process %d (%s), %s: %s", search->pid, out->comm,
-				  inside_path(search, mapped->map.path), file->refusal);
-			search->refused = true;
-		}
-		if (file->thread_bias)
-			search->thread_bias = file->thread_bias;
-		else if (file->asyncio.loaded)
-			search->asyncio = file->asyncio;
-		else if (file->kind == DISCOVERY_FILE_OTHER && !file->copied_runtime && !file->copied_tstate_current &&
-			 !file->copied_code_type)
-			discovery_memo_add(&search->known->memo, &mapped->map);
-		if (file->kind != DISCOVERY_FILE_PYTHON)
-			continue;
-		if (mapped_well) {
-			result = add_python(search, file, bias, mapped);
-			if (result == DISCOVERY_CONTRADICTED)
-				search->contradicted = true;
-			else if (result != DISCOVERY_OK)
-				return result;
-			continue;
-		}
-		/* Not mapped by a loader: either as data, or by a loader that is still at work. */
-		log_debug("process %d (%s): %s holds a Python but is not mapped as its headers say", search->pid,
-			  out->comm, mapped->map.path);
+		result = look_at_mapped(search, &search->files[i]);
+		if (result != DISCOVERY_OK)
+			return result;
 	}
 	place_asyncio(search);
 	place_thread_bias(search);
 	if (search->contradicted)
 		return DISCOVERY_CONTRADICTED;
-	return search->found ? DISCOVERY_OK : nothing_found(search, out->comm);
+	return search->found ? DISCOVERY_OK : nothing_found(search, search->out->comm);
 }
 
 /*
