@@ -72,11 +72,8 @@ static int take_native(const struct cli_option *option, const char *value, void 
 static int take_max_memory(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_agent_options *o = target;
-	uint64_t mib = 0;
-	int code = cli_option_whole(option, value, SESSION_MAX_MEMORY_LEAST, SESSION_MAX_MEMORY_MOST, &mib);
 
-	o->session.max_memory = mib << 20;
-	return code;
+	return cli_option_mib(option, value, SESSION_MAX_MEMORY_LEAST, SESSION_MAX_MEMORY_MOST, &o->session.max_memory);
 }
 
 static int take_service(const struct cli_option *option, const char *value, void *target)

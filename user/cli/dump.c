@@ -118,12 +118,6 @@ static const struct cli_option core_options[] = {
 	{0},
 };
 
-static bool is_anything_chosen(const struct discovery_filter *filter)
-{
-	return filter->all || filter->pids.count || filter->containers.count || filter->cgroups.count ||
-	       filter->users.count || filter->not_users.count || discovery_filter_has_names(filter);
-}
-
 #define CHOSEN(field) CLI_CHOSEN(struct dump_command, field)
 
 static const struct cli_choice choices[] = {
@@ -176,7 +170,7 @@ const struct cli_rules cli_dump_rules = {"dump", sizeof(struct dump_command), ch
 /* Checks what is dumped: processes, or a core file. */
 static int check_target(struct dump_command *dump)
 {
-	const bool chosen = is_anything_chosen(&dump->filter);
+	const bool chosen = !discovery_filter_is_empty(&dump->filter);
 
 	if (dump->files.core && chosen)
 		return cli_usage("--core and an option that chooses processes exclude each other: a core file is of "

@@ -350,6 +350,15 @@ int cli_option_whole(const struct cli_option *option, const char *value, uint64_
 	return 0;
 }
 
+int cli_option_mib(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *bytes)
+{
+	uint64_t mib = 0;
+	int code = cli_option_whole(option, value, least, most, &mib);
+
+	*bytes = mib << 20;
+	return code;
+}
+
 int cli_option_rate(const struct cli_option *option, const char *value, unsigned *out)
 {
 	int64_t limit = host_max_sample_rate();

@@ -115,6 +115,8 @@ int cli_option_word(const struct cli_option *option, const char *value, int *num
 int cli_option_size(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *bytes);
 /* Parses a whole number from least to most. Returns 0, or CLI_USAGE after one sentence on stderr. */
 int cli_option_whole(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *out);
+/* The same of a number of MiB: *bytes. */
+int cli_option_mib(const struct cli_option *option, const char *value, uint64_t least, uint64_t most, uint64_t *bytes);
 
 /* Parses a sampling rate that this kernel allows, in Hz. Returns as cli_option_whole(). */
 int cli_option_rate(const struct cli_option *option, const char *value, unsigned *out);

@@ -93,11 +93,8 @@ static int take_max_processes(const struct cli_option *option, const char *value
 static int take_max_memory(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
-	uint64_t mib = 0;
-	int code = cli_option_whole(option, value, SESSION_MAX_MEMORY_LEAST, SESSION_MAX_MEMORY_MOST, &mib);
 
-	r->session.max_memory = mib << 20;
-	return code;
+	return cli_option_mib(option, value, SESSION_MAX_MEMORY_LEAST, SESSION_MAX_MEMORY_MOST, &r->session.max_memory);
 }
 
 static const struct cli_option command_options[] = {

@@ -143,11 +143,9 @@ static int take_native_lines(const struct cli_option *option, const char *value,
 static int take_native_memory(const struct cli_option *option, const char *value, void *target)
 {
 	struct cli_record_options *r = target;
-	uint64_t mib = 0;
-	int code = cli_option_whole(option, value, SESSION_NATIVE_MEMORY_LEAST, SESSION_NATIVE_MEMORY_MOST, &mib);
 
-	r->session.native_memory = mib << 20;
-	return code;
+	return cli_option_mib(option, value, SESSION_NATIVE_MEMORY_LEAST, SESSION_NATIVE_MEMORY_MOST,
+			      &r->session.native_memory);
 }
 
 static int take_event(const struct cli_option *option, const char *value, void *target)

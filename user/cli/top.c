@@ -187,12 +187,6 @@ static const struct cli_option options[] = {
 	{0},
 };
 
-static bool is_anything_chosen(const struct discovery_filter *filter)
-{
-	return filter->all || filter->pids.count || filter->containers.count || filter->cgroups.count ||
-	       filter->users.count || filter->not_users.count || discovery_filter_has_names(filter);
-}
-
 static int parse(struct top_command *top, int argc, char **argv, bool *helped)
 {
 	const struct cli_option_group groups[] = {
@@ -219,7 +213,7 @@ static int parse(struct top_command *top, int argc, char **argv, bool *helped)
 		return code;
 	if (optind < argc)
 		return cli_refuse_argument("top", argv[optind]);
-	if (!is_anything_chosen(&top->filter))
+	if (discovery_filter_is_empty(&top->filter))
 		return cli_usage("which process: -p PID, --all, --container NAME, --cgroup PATH? See `pybpf top "
 				 "--help`");
 	return cli_select_check(&top->filter, NULL);

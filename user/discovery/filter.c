@@ -154,6 +154,12 @@ static bool any_container(const struct discovery_texts *queries, const struct co
 	return false;
 }
 
+bool discovery_filter_is_empty(const struct discovery_filter *filter)
+{
+	return !filter->all && !filter->pids.count && !filter->containers.count && !filter->cgroups.count &&
+	       !filter->users.count && !filter->not_users.count && !discovery_filter_has_names(filter);
+}
+
 bool discovery_filter_has_names(const struct discovery_filter *filter)
 {
 	return filter->comms.count || filter->not_comms.count || filter->not_pids.count || filter->not_containers.count;

@@ -63,6 +63,8 @@ int discovery_filter_look_again(struct discovery_filter *filter, double patience
 bool discovery_filter_matches(const struct discovery_filter *filter, const struct scan_process *process,
 			      const struct container *container);
 
+/* Returns whether the filter selects no process, and has no condition. */
+bool discovery_filter_is_empty(const struct discovery_filter *filter);
 /* Returns whether the filter has a condition that only a process's name, its PID or its container's name decides. */
 bool discovery_filter_has_names(const struct discovery_filter *filter);
 /* Returns whether a process meets those conditions. container: the process's container, or NULL. */
