@@ -4,7 +4,6 @@
  * taken from what was written of them, so that they may be of any type. Without a whole name the value is hidden, too.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "symbols/secrets/py_secret.h"
 #include "symbols/objects/py_value_internal.h"
@@ -69,20 +68,9 @@ static bool is_unreadable(struct part part)
 	return memmem(part.text, part.size, PY_VALUE_UNREADABLE, strlen(PY_VALUE_UNREADABLE));
 }
 
-/* Returns whether it is one of these words, in small or in capital letters. */
-static bool is_one_of(struct part name, const char *const words[])
-{
-	for (size_t i = 0; words[i]; i++) {
-		if (strlen(words[i]) == name.size && !strncasecmp(words[i], name.text, name.size))
-			return true;
-	}
-	return false;
-}
-
 /* Returns what the text that was written says of what comes next, or may say, as it could not be read. */
 static enum py_next say_next(struct part part)
 {
-	static const char *const users[] = {"-u", "--user", "--proxy-user", NULL};
 	const size_t unreadable = strlen(PY_VALUE_UNREADABLE);
 	struct part text;
 
@@ -90,9 +78,14 @@ static enum py_next say_next(struct part part)
 		return PY_NEXT_SECRET;
 	if (!open_text(part, &text))
 		return PY_NEXT_ANY;
-	if (is_one_of(text, users))
+	if (py_secret_is_user_option(text.text, text.size))
 		return PY_NEXT_USER;
 	return py_secret_stands_before(text.text, text.size) ? PY_NEXT_SECRET : PY_NEXT_ANY;
+}
+
+bool py_hides_name(const struct py_values *v, const char *name)
+{
+	return !v->of.show_secrets && py_is_secret(name);
 }
 
 /* Where something is written next. */
@@ -116,7 +109,6 @@ static void hide_since(struct py_values *v, struct place begin)
 
 void py_write_item(struct py_values *v, uint64_t item, enum py_next *next)
 {
-	static const char *const schemes[] = {"basic", "digest", "negotiate", NULL};
 	const struct place begin = here(v);
 	bool hides = *next == PY_NEXT_SECRET, user = *next == PY_NEXT_USER;
 	struct part part, text = {.size = 0};
@@ -128,7 +120,7 @@ void py_write_item(struct py_values *v, uint64_t item, enum py_next *next)
 	/* A sign is shown, and the value is what comes after it. */
 	if (open_text(part, &text) && hides && is_sign(text))
 		return;
-	*next = hides && is_one_of(text, schemes) ? PY_NEXT_SECRET : say_next(part);
+	*next = hides && py_secret_is_scheme(text.text, text.size) ? PY_NEXT_SECRET : say_next(part);
 	if (hides || (user && memchr(part.text, ':', part.size)))
 		hide_since(v, begin);
 }
@@ -152,9 +144,8 @@ static bool write_key(struct py_values *v, uint64_t key)
 /* Adds the value of an entry. field: its name, if that is a text. */
 static void write_value(struct py_values *v, struct part field, bool hides, uint64_t value, struct py_entries *entries)
 {
-	static const char *const names[] = {"name", "key", "header", "field", "option", "param", "parameter", NULL};
-	static const char *const values[] = {"value", "val", "values", "content", "data", "default", "secret", NULL};
-	bool is_value = is_one_of(field, values), names_value = is_one_of(field, names);
+	bool is_value = py_secret_is_value_field(field.text, field.size),
+	     names_value = py_secret_is_name_field(field.text, field.size);
 	const struct place begin = here(v);
 
 	py_write(v, value);

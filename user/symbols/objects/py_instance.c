@@ -283,10 +283,10 @@ static bool hides_member(struct py_values *v, bool named, uint64_t name, const c
 {
 	struct py_object none;
 
+	if (text)
+		return py_hides_name(v, text);
 	if (v->of.show_secrets)
 		return false;
-	if (text)
-		return py_is_secret(text);
 	/* A combination of flags may have no name. */
 	return !named || !py_look_at(v, name, &none) || strcmp(none.type.name, "NoneType") != 0;
 }

@@ -52,7 +52,7 @@ void py_values_free(struct py_values *v)
 const char *py_values_text(struct py_values *v, const char *name, uint64_t object, size_t *size)
 {
 	py_out_begin(&v->out, v->limits->text);
-	if (!v->of.show_secrets && py_is_secret(name))
+	if (py_hides_name(v, name))
 		py_out_text(&v->out, PY_VALUE_HIDDEN);
 	else
 		py_write(v, object);

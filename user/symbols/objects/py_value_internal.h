@@ -175,6 +175,8 @@ enum py_next {
 	PY_NEXT_SECRET,
 	PY_NEXT_USER, /* it is a user, perhaps with a password: "bob:x" */
 };
+/* Returns whether the value of what has that name is hidden. */
+bool py_hides_name(const struct py_values *v, const char *name);
 /* Adds an item of a sequence, or that it is hidden. *next: what the item before says, PY_NEXT_ANY for the first one. */
 void py_write_item(struct py_values *v, uint64_t item, enum py_next *next);
 /* Adds an attribute, name=value, whose value may be hidden; NULL: the name cannot be read. entries: all zero at first.

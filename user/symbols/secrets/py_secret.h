@@ -18,6 +18,16 @@ bool py_secret_is_name(const char *name, size_t size);
  */
 bool py_secret_stands_before(const char *text, size_t size);
 
+/* Returns whether it is an option whose value is a user, perhaps with a password, as of curl: "-u". */
+bool py_secret_is_user_option(const char *text, size_t size);
+/* Returns whether it is the scheme of an authorization, whose secret is the next word. */
+bool py_secret_is_scheme(const char *text, size_t size);
+/* Returns whether a field of that name names what another field has the value of: {"name": "password", "value": "x"}.
+ */
+bool py_secret_is_name_field(const char *name, size_t size);
+/* Returns whether it is that other field. */
+bool py_secret_is_value_field(const char *name, size_t size);
+
 /*
  * Marks what is a secret in a text, or would be with what follows, if the text is cut: a byte of mask, all zero before,
  * for each of its bytes.

@@ -75,18 +75,15 @@ struct assignment {
  */
 static size_t skip_field(const struct text *t, size_t i)
 {
-	static const char *const fields[] = {"value", "val", "content", "data", "default"};
+	size_t end;
 
 	i += py_secret_quote(t, i);
-	for (size_t k = 0; k < sizeof(fields) / sizeof(fields[0]); k++) {
-		size_t behind = i + strlen(fields[k]);
-
-		if (!has_word(t, i, fields[k]))
-			continue;
-		behind = skip_blanks(t, behind + py_secret_quote(t, behind));
-		return sign(t, behind) == ':' || sign(t, behind) == '=' ? skip_blanks(t, behind + 1) : 0;
-	}
-	return 0;
+	for (end = i; py_secret_is_alnum(sign(t, end)); end++)
+		;
+	if (!py_secret_is_value_field(t->at + i, end - i))
+		return 0;
+	end = skip_blanks(t, end + py_secret_quote(t, end));
+	return sign(t, end) == ':' || sign(t, end) == '=' ? skip_blanks(t, end + 1) : 0;
 }
 
 /* Returns whether a sign makes what follows the value of the name, and then where it begins. */
@@ -204,19 +201,15 @@ static bool is_port(const struct text *t, size_t from, size_t to)
 /* "-u user:password", as of curl: not "-u 1000:1000". Returns where the user's part begins, or 0. */
 static size_t skip_user_option(const struct text *t, size_t from, size_t to)
 {
-	static const char *const options[] = {"-u", "--user", "--proxy-user"};
 	size_t user = skip_blanks(t, to + (sign(t, to) == '=')), end, colon;
 
-	for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-		if (strlen(options[k]) != to - from || !has_word(t, from, options[k]))
-			continue;
-		user += py_secret_quote(t, user);
-		end = to_space(t, user);
-		for (colon = user; colon < end && t->at[colon] != ':'; colon++)
-			;
-		return colon < end && !is_port(t, user, colon) ? user : 0;
-	}
-	return 0;
+	if (!py_secret_is_user_option(t->at + from, to - from))
+		return 0;
+	user += py_secret_quote(t, user);
+	end = to_space(t, user);
+	for (colon = user; colon < end && t->at[colon] != ':'; colon++)
+		;
+	return colon < end && !is_port(t, user, colon) ? user : 0;
 }
 
 /* <add key="password" value="x"/>: the key is not a secret, but the name of one. */

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "symbols/secrets/py_secret_internal.h"
 
@@ -231,6 +232,44 @@ uint32_t py_word_find(const char *word, size_t size)
 			high = middle;
 	}
 	return 0;
+}
+
+/* Returns whether it is one of these words, in small or in capital letters. */
+static bool is_one_of(const char *text, size_t size, const char *const words[])
+{
+	for (size_t i = 0; words[i]; i++) {
+		if (strlen(words[i]) == size && !strncasecmp(words[i], text, size))
+			return true;
+	}
+	return false;
+}
+
+bool py_secret_is_user_option(const char *text, size_t size)
+{
+	static const char *const options[] = {"-u", "--user", "--proxy-user", NULL};
+
+	return is_one_of(text, size, options);
+}
+
+bool py_secret_is_scheme(const char *text, size_t size)
+{
+	static const char *const schemes[] = {"basic", "digest", "negotiate", NULL};
+
+	return is_one_of(text, size, schemes);
+}
+
+bool py_secret_is_name_field(const char *name, size_t size)
+{
+	static const char *const fields[] = {"name", "key", "header", "field", "option", "param", "parameter", NULL};
+
+	return is_one_of(name, size, fields);
+}
+
+bool py_secret_is_value_field(const char *name, size_t size)
+{
+	static const char *const fields[] = {"value", "val", "values", "content", "data", "default", "secret", NULL};
+
+	return is_one_of(name, size, fields);
 }
 
 /* From the end on: what follows a part can be split, too. Longer parts come first. */
