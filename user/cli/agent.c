@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "cli/agent_options.h"
 #include "cli/agent_push_options.h"
 #include "cli/targets.h"
@@ -171,7 +172,7 @@ int cli_agent(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
 	signal(SIGXFSZ, SIG_IGN);
-	session_run_signals(&signals);
+	signals_of_run(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	priority_raise(); /* of the helpers, too */
 	code = cli_start_helpers();

@@ -15,6 +15,7 @@
 #include "cli/targets.h"
 #include "helper/helper.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "profile/imports.h"
 #include "rights/priority.h"
 #include "profile/edit.h"
@@ -274,7 +275,7 @@ int cli_record(int argc, char **argv)
 	cli_set_verbosity(r.options.verbose);
 	r.options.session.measure_kernel = r.options.stats || r.options.json_path;
 	signal(SIGPIPE, SIG_IGN);
-	session_run_signals(&signals);
+	signals_of_run(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 	code = cli_output_connect(&r.options.output);
 	if (!code && r.options.session.native != SESSION_NATIVE_NONE)

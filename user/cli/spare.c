@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 
 /* Bytes that a file system must have for the caller, to be of use; a large profile has some MiB. */
 #define ROOM (16u << 20)
@@ -64,7 +65,7 @@ bool cli_spare_is_for(int err)
 	return err == -ENOSPC || err == -EDQUOT;
 }
 
-/* Returns whether Enter was pressed, before Ctrl-C, Ctrl-D or SIGTERM, which the run has blocked. */
+/* Returns whether Enter was pressed, before Ctrl-D or a signal that ends a run, which are blocked. */
 static bool is_agreed(void)
 {
 	const struct timespec now = {0};
@@ -72,10 +73,7 @@ static bool is_agreed(void)
 	sigset_t ends;
 	char line[256];
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
+	signals_of_end(&ends);
 	while (sigtimedwait(&ends, NULL, &now) < 0) {
 		if (poll(&input, 1, LOOK_MS) > 0)
 			return read(STDIN_FILENO, line, sizeof(line)) > 0;

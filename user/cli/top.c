@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "cli/filter.h"
 #include "cli/options.h"
 #include "cli/record_options.h"
@@ -444,7 +445,7 @@ int cli_top(int argc, char **argv)
 		top.session.lines = PYSYM_EXPRESSIONS;
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
-	session_run_signals(&signals);
+	signals_of_run(&signals);
 	sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	priority_raise(); /* of the helpers, too */

@@ -92,7 +92,7 @@ void helper_discard(struct helper_subject subject);
 /* Returns whether the process that makes helpers has ended: soon nothing will be answered any more. */
 bool helper_is_gone(void);
 
-/* Returns whether a signal that ends a run is pending: SIGINT, SIGTERM, SIGQUIT, SIGHUP. */
+/* Returns whether a signal that ends a run is pending, as signals_of_end() has them. */
 bool helper_is_interrupted(void);
 /* From now on SIGHUP does not end a run. */
 void helper_go_on_at_hangup(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Signals that are blocked while pybpf waits for a helper. */
 #include <signal.h>
-#include <stddef.h>
 
+#include "base/signals.h"
 #include "helper/helper.h"
 
 static bool goes_on_at_hangup;
@@ -14,13 +14,12 @@ void helper_go_on_at_hangup(void)
 
 bool helper_is_interrupted(void)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
-	sigset_t pending;
+	sigset_t ends, pending;
 
+	signals_of_end(&ends);
+	if (goes_on_at_hangup)
+		sigdelset(&ends, SIGHUP);
 	sigpending(&pending);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		if (sigismember(&pending, ends[i]) && !(ends[i] == SIGHUP && goes_on_at_hangup))
-			return true;
-	}
-	return false;
+	sigandset(&pending, &pending, &ends);
+	return !sigisemptyset(&pending);
 }

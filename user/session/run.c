@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "rights/priority.h"
 #include "session/measure.h"
 
@@ -26,15 +27,6 @@ struct loop {
 	double begin, deadline, next_periodic_work, next_jitter, next_progress, next_ask, next_interval;
 	bool shown; /* the terminal shows a progress line */
 };
-
-void session_run_signals(sigset_t *set)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGXFSZ, SIGUSR1, SIGUSR2, SIGCHLD};
-
-	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		sigaddset(set, signals[i]);
-}
 
 static void erase_progress(void)
 {
@@ -89,7 +81,7 @@ void session_run_command(struct session_command *command)
 	sigset_t signals;
 	siginfo_t info;
 
-	session_run_signals(&signals);
+	signals_of_run(&signals);
 	while (!session_command_reap(command, 0)) {
 		if (sigwaitinfo(&signals, &info) > 0)
 			pass_on(command, info.si_signo, info.si_code);
@@ -229,7 +221,7 @@ enum session_end session_run(struct session_run *run)
 	bool more = false;
 	sigset_t signals;
 
-	session_run_signals(&signals);
+	signals_of_run(&signals);
 	if (run->on_input)
 		sigaddset(&signals, SIGWINCH);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

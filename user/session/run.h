@@ -43,10 +43,8 @@ struct session_run {
 	void *watcher; /* the argument of all three */
 };
 
-/* Fills *set with the signals that a run handles: to be blocked before a command is started. */
-void session_run_signals(sigset_t *set);
-
-/* Runs until one of enum session_end, which it returns. The signals must be blocked. */
+/* Runs until one of enum session_end, which it returns. signals_of_run() must be blocked, also before a command is
+ * started. */
 enum session_end session_run(struct session_run *run);
 
 /* Waits for a command that outlives the run's duration; signals are still passed on. */

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/signals.h"
+
+#include <stddef.h>
+
+static void add(sigset_t *set, const int *signals, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sigaddset(set, signals[i]);
+}
+
+void signals_of_end(sigset_t *set)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM};
+
+	sigemptyset(set);
+	add(set, ends, sizeof(ends) / sizeof(*ends));
+}
+
+void signals_of_run(sigset_t *set)
+{
+	static const int others[] = {SIGXFSZ, SIGUSR1, SIGUSR2, SIGCHLD};
+
+	signals_of_end(set);
+	add(set, others, sizeof(others) / sizeof(*others));
+}
