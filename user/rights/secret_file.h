@@ -8,10 +8,12 @@
 #include "base/error.h"
 
 /*
- * Checks an open file before it is read: it has to be a regular one and, if it is a secret, belong to root, the user
- * that pybpf runs as, or the caller, with no rights for others. what: "token", for messages such as "PATH, the file
- * with the token, is not a file". Returns 0, or negative errno with a sentence in *error.
+ * Reads a text, and nothing if path is NULL. The file has to be a regular one and, if it is a secret, belong to root,
+ * the user that pybpf runs as, or the caller, with no rights for others. what: "token", for messages such as "PATH, the
+ * file with the token, is not a file". Returns 0, or negative errno with a sentence in *error; *text is then not set.
  */
-int secret_file_check(int fd, const char *what, const char *path, bool is_secret, struct error *error);
+int secret_file_read(const char *what, const char *path, bool is_secret, char **text, struct error *error);
+/* Frees the text, which is not in the memory any more. Accepts NULL. */
+void secret_file_free(char *text);
 
 #endif
