@@ -129,9 +129,7 @@ static __always_inline int announce_code(struct scratch *s, const struct pybpf_l
 
 static __always_inline __u32 frames_kept(const struct scratch *s)
 {
-	__u32 depth = s->walk.stack.depth;
-
-	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+	return pybpf_kept_frames(s->walk.stack.depth);
 }
 
 /* Puts the addresses in the kernel behind the frames of the record. Returns their bytes. */

@@ -9,6 +9,22 @@
 /* Most frames that are kept of one stack. A deeper stack keeps its leaf half and its root half. */
 #define PYBPF_MAX_FRAMES  8192
 #define PYBPF_HALF_FRAMES (PYBPF_MAX_FRAMES / 2)
+
+/* Returns how many frames are kept of a stack of that depth. */
+static inline __u32 pybpf_kept_frames(__u32 depth)
+{
+	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+}
+
+/*
+ * Returns where the i-th frame from the leaf is kept. The first PYBPF_HALF_FRAMES stay; from there on the second half
+ * is a ring, so that at the end it holds the frames nearest the root.
+ */
+static inline __u32 pybpf_frame_slot(__u32 i)
+{
+	return i < PYBPF_MAX_FRAMES ? i : PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
+}
+
 /* Most addresses that are kept of a stack in the kernel: PERF_MAX_STACK_DEPTH (include/uapi/linux/perf_event.h) and one
  * for alignment. */
 #define PYBPF_KERNEL_FRAMES 128

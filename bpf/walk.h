@@ -123,17 +123,14 @@ static __always_inline void walk_start(struct walk *w, const struct pybpf_layout
 	walk_enter_thread(w, l, cached->tstate[0]);
 }
 
-/*
- * Keeps a frame. The first PYBPF_HALF_FRAMES stay; from there on the second half is a ring, so that at the end it
- * holds the frames nearest the root: frame i > PYBPF_HALF_FRAMES lies at HALF + (i - HALF) % HALF.
- */
+/* Keeps a frame, the next one from the leaf. */
 static __always_inline void walk_push_word(struct walk *w, __u64 word, __u32 sig, __s32 position)
 {
 	__u32 i = w->stack.depth;
 
 	if (i >= PYBPF_MAX_FRAMES) {
 		w->stack.flags |= PYBPF_STACK_CUT;
-		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
+		i = pybpf_frame_slot(i);
 	}
 	i &= PYBPF_MAX_FRAMES - 1;
 	w->frames[i].word = word;
@@ -155,12 +152,10 @@ static __always_inline void walk_push(struct walk *w, __u64 code, __u32 sig, __s
 /* The chain has reached an entry frame: C code called the frame that was kept last. */
 static __always_inline void walk_mark_entry(struct walk *w)
 {
-	__u32 i = w->stack.depth - 1;
+	__u32 i = pybpf_frame_slot(w->stack.depth - 1);
 
 	if (!w->stack.depth)
 		return;
-	if (i >= PYBPF_MAX_FRAMES)
-		i = PYBPF_HALF_FRAMES + ((i - PYBPF_HALF_FRAMES) & (PYBPF_HALF_FRAMES - 1));
 	w->frames[i & (PYBPF_MAX_FRAMES - 1)].word |= PYBPF_FRAME_ENTRY(1);
 	w->hash = walk_mix(w->hash, PYBPF_FRAME_ENTRY(1));
 }

@@ -300,7 +300,7 @@ static inline int saved_print(const struct walk_memory *memory, const struct pyb
 	names = pysym_new(PYSYM_LINES_CURRENT, true);
 	/* No process has PID 0: what the saved memory does not have is not looked for elsewhere. */
 	err = names ? pysym_add_process(names, SAVED_PROC_ID, 0, layout) : -ENOMEM;
-	kept = stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack.depth;
+	kept = pybpf_kept_frames(stack.depth);
 	for (uint32_t i = 0; i < kept && !err; i++) {
 		struct pysym_frame frame = {0};
 

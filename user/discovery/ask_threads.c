@@ -178,7 +178,7 @@ static int write_code(struct serving *s, const struct ask_threads *q, uint32_t r
 
 static int write_stack(struct writing *out, struct record record, const struct walk_stack *stack)
 {
-	size_t kept = stack->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : stack->depth;
+	size_t kept = pybpf_kept_frames(stack->depth);
 
 	record.bytes = (uint32_t)(kept * sizeof(*stack->frames));
 	record.size = (uint32_t)(sizeof(record) + record.bytes);
@@ -244,7 +244,7 @@ static int answer_thread(struct serving *s, const struct ask_threads *q, uint32_
 		record.has_gil = stack.has_gil;
 	}
 	err = has_no_stack(err) || err == -ETIMEDOUT ? 0 : err;
-	for (uint32_t i = 0; i < stack.depth && i < PYBPF_MAX_FRAMES && !err; i++)
+	for (uint32_t i = 0; i < pybpf_kept_frames(stack.depth) && !err; i++)
 		err = write_code(s, q, record.runtime, &stack.frames[i], out);
 	err = err ?: write_stack(out, record, &stack);
 	free(stack.frames);
@@ -331,7 +331,7 @@ static int take_stack(const struct record *record, uint32_t threads, const struc
 		.runtime = record->runtime,
 		.depth = record->depth,
 		.flags = record->flags,
-		.kept = record->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : record->depth,
+		.kept = pybpf_kept_frames(record->depth),
 		.frames = (const void *)(record + 1),
 	};
 

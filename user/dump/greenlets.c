@@ -38,11 +38,6 @@ struct packed {
 	char class[GREENLET_CLASS];
 };
 
-static size_t kept_frames(uint32_t depth)
-{
-	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
-}
-
 struct finding {
 	const struct walk_memory *memory;
 	const struct pybpf_layout *layout;
@@ -142,7 +137,7 @@ int dump_find_greenlets(const struct dump_greenlets_of *of, struct dump_greenlet
 static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b)
 {
 	return a->depth == b->depth && a->flags == b->flags &&
-	       !memcmp(a->frames, b->frames, kept_frames(a->depth) * sizeof(*a->frames));
+	       !memcmp(a->frames, b->frames, pybpf_kept_frames(a->depth) * sizeof(*a->frames));
 }
 
 /* A greenlet that is read. */
@@ -209,7 +204,7 @@ static void read_all(const struct question *q, struct reading *readings)
 /* Adds a greenlet to the answer; one that has no room there counts as changed. */
 static size_t pack(const struct reading *r, uint32_t index, uint8_t *out, size_t left)
 {
-	size_t frames = r->is_done ? kept_frames(r->stack.depth) * sizeof(*r->stack.frames) : 0;
+	size_t frames = r->is_done ? pybpf_kept_frames(r->stack.depth) * sizeof(*r->stack.frames) : 0;
 	struct packed packed = {.index = index};
 	size_t reserve = (DUMP_GREENLETS_BATCH - index) * sizeof(packed);
 
@@ -264,7 +259,7 @@ static int take_answer(const struct question *q, const uint8_t *bytes, size_t si
 			return -EPROTO;
 		memcpy(&packed, bytes + at, sizeof(packed));
 		at += sizeof(packed);
-		frames = kept_frames(packed.depth) * sizeof(*read.stack.frames);
+		frames = pybpf_kept_frames(packed.depth) * sizeof(*read.stack.frames);
 		if (packed.index >= q->count || frames > size - at || !memchr(packed.class, '\0', sizeof(packed.class)))
 			return -EPROTO;
 		read.changed = packed.changed;

@@ -42,14 +42,9 @@ struct answer {
 #define ANSWER_MAX (sizeof(struct answer) + DUMP_LOCALS_MAX)
 _Static_assert(ANSWER_MAX <= HELPER_ANSWER_MAX, "an answer holds all frames");
 
-static size_t kept_frames(uint32_t depth)
-{
-	return depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
-}
-
 static size_t size_of(const struct answer *answer)
 {
-	return offsetof(struct answer, frames) + kept_frames(answer->depth) * sizeof(answer->frames[0]) +
+	return offsetof(struct answer, frames) + pybpf_kept_frames(answer->depth) * sizeof(answer->frames[0]) +
 	       answer->locals_size;
 }
 
@@ -57,7 +52,7 @@ static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b
 {
 	return a->depth == b->depth && a->flags == b->flags && a->task == b->task && a->task_depth == b->task_depth &&
 	       a->interp == b->interp && a->exception == b->exception && a->collection == b->collection &&
-	       !memcmp(a->frames, b->frames, kept_frames(a->depth) * sizeof(*a->frames));
+	       !memcmp(a->frames, b->frames, pybpf_kept_frames(a->depth) * sizeof(*a->frames));
 }
 
 static bool is_running(const struct dump_state *state)
@@ -302,10 +297,10 @@ int dump_serve_stack(void *state, const void *question, size_t question_size, vo
 		read_thread(of, out);
 		if (proved)
 			read_locks(of, &stack, &out->state, &out->locks);
-		memcpy(out->frames, stack.frames, kept_frames(stack.depth) * sizeof(*stack.frames));
+		memcpy(out->frames, stack.frames, pybpf_kept_frames(stack.depth) * sizeof(*stack.frames));
 		if (of->locals.level)
 			out->locals_size = (uint32_t)read_locals(of, &stack, &out->state, proved,
-								 out->frames + kept_frames(stack.depth));
+								 out->frames + pybpf_kept_frames(stack.depth));
 		*size = size_of(out);
 	}
 	free(stack.frames);
@@ -323,7 +318,7 @@ static bool is_sound(const struct answer *answer, size_t size)
 
 static int take_answer(const struct answer *answer, struct dump_stack *out)
 {
-	size_t kept = kept_frames(answer->depth) * sizeof(*out->walk.frames);
+	size_t kept = pybpf_kept_frames(answer->depth) * sizeof(*out->walk.frames);
 
 	*out = (struct dump_stack){
 		.state = answer->state,

@@ -113,21 +113,16 @@ void stacks_free(struct stacks *t)
 	free(t);
 }
 
-static uint32_t kept_frames(const struct pybpf_stack_event *event)
+/* Returns how many frames of the middle are not kept. */
+static uint32_t cut_frames(const struct pybpf_stack_event *event)
 {
-	return event->depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : event->depth;
+	return event->depth - pybpf_kept_frames(event->depth);
 }
 
-/*
- * Returns the slot of the i-th kept frame, counted from the leaf: the root half of a cut stack is a ring that begins
- * after the last one pushed.
- */
+/* Returns the slot of the i-th kept frame, counted from the leaf. */
 static uint32_t frame_slot(const struct pybpf_stack_event *event, uint32_t i)
 {
-	if (event->depth <= PYBPF_MAX_FRAMES || i < PYBPF_HALF_FRAMES)
-		return i;
-	return PYBPF_HALF_FRAMES +
-	       ((event->depth - PYBPF_HALF_FRAMES + (i - PYBPF_HALF_FRAMES)) & (PYBPF_HALF_FRAMES - 1));
+	return pybpf_frame_slot(i < PYBPF_HALF_FRAMES ? i : i + cut_frames(event));
 }
 
 static uint32_t push_text(struct stacks *t, uint32_t stack, enum profile_frame_kind kind, const char *text)
@@ -217,7 +212,7 @@ static uint32_t push_opcode(struct stacks *t, const struct pybpf_stack_event *ev
 /* Returns the bytes of frames and addresses behind the event's header. */
 static size_t bytes_behind(const struct pybpf_stack_event *event)
 {
-	return kept_frames(event) * sizeof(struct pybpf_frame) +
+	return pybpf_kept_frames(event->depth) * sizeof(struct pybpf_frame) +
 	       (event->nr_kernel + (size_t)event->nr_native) * sizeof(uint64_t);
 }
 
@@ -237,7 +232,7 @@ static bool is_of_switch_program(const char *name)
 static uint32_t push_kernel(struct stacks *t, const struct pybpf_stack_event *event, uint32_t stack)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
-	const uint64_t *addresses = (const void *)(frames + kept_frames(event));
+	const uint64_t *addresses = (const void *)(frames + pybpf_kept_frames(event->depth));
 	char name[KERNEL_NAME_MAX];
 
 	for (uint32_t i = t->kernel ? event->nr_kernel : 0; i-- > 0 && stack != PROFILE_NONE;) {
@@ -255,7 +250,7 @@ static uint32_t depth_of_last_run(const struct pybpf_stack_event *event)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
 
-	for (uint32_t i = 0; i + 1 < kept_frames(event); i++) {
+	for (uint32_t i = 0; i + 1 < pybpf_kept_frames(event->depth); i++) {
 		if (frames[frame_slot(event, i)].entry)
 			return i + 1;
 	}
@@ -269,7 +264,7 @@ static uint32_t depth_of_last_run(const struct pybpf_stack_event *event)
  */
 static uint32_t kept_task_depth(const struct pybpf_stack_event *event)
 {
-	uint32_t cut = event->depth > PYBPF_MAX_FRAMES ? event->depth - PYBPF_MAX_FRAMES : 0, depth = event->task_depth;
+	uint32_t cut = cut_frames(event), depth = event->task_depth;
 
 	if (!event->task_id || !depth)
 		return event->task_id ? depth_of_last_run(event) : 0;
@@ -287,8 +282,8 @@ static bool has_native(const struct stacks *t, const struct pybpf_stack_event *e
 static int begin_native(struct stacks *t, const struct pybpf_stack_event *event, bool last, struct native_stack *out)
 {
 	const struct pybpf_frame *frames = (const void *)(event + 1);
-	const uint64_t *kernel = (const void *)(frames + kept_frames(event));
-	uint32_t entries = 0, kept = event->pseudo.no_frames_reason ? 0 : kept_frames(event);
+	const uint64_t *kernel = (const void *)(frames + pybpf_kept_frames(event->depth));
+	uint32_t entries = 0, kept = event->pseudo.no_frames_reason ? 0 : pybpf_kept_frames(event->depth);
 
 	*out = (struct native_stack){.count = 0};
 	if (!has_native(t, event))
@@ -341,7 +336,7 @@ static void push_begin(struct stacks *t, struct building *b)
 
 static void push_cut(struct stacks *t, struct building *b)
 {
-	uint32_t cut = b->event->depth - PYBPF_MAX_FRAMES;
+	uint32_t cut = cut_frames(b->event);
 	char note[64];
 
 	snprintf(note, sizeof(note), "[%u frame%s cut]", cut, cut == 1 ? "" : "s");
@@ -371,7 +366,7 @@ static int push_next(struct stacks *t, struct building *b, uint32_t i)
 		b->stack = push_note(t, b->stack, "[unnamed]");
 		err = 0;
 	}
-	if (!err && i == PYBPF_HALF_FRAMES && b->event->depth > PYBPF_MAX_FRAMES)
+	if (!err && i == PYBPF_HALF_FRAMES && cut_frames(b->event))
 		push_cut(t, b);
 	return err;
 }
@@ -419,7 +414,7 @@ static int build(struct stacks *t, const struct pybpf_stack_event *event, bool l
 	if (event->pseudo.no_frames_reason)
 		return build_pseudo(t, event, &b.native, &made->index);
 	push_begin(t, &b);
-	for (uint32_t i = kept_frames(event); i-- > 0 && b.stack != PROFILE_NONE && !err;)
+	for (uint32_t i = pybpf_kept_frames(event->depth); i-- > 0 && b.stack != PROFILE_NONE && !err;)
 		err = push_next(t, &b, i);
 	err = err ? err : push_end(t, &b);
 	made->index = b.stack;

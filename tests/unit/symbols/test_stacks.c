@@ -43,7 +43,7 @@ static void announce(struct world *w, uint64_t proc_id, int i)
 /* A stack of the functions from leaf (down to) 0, the depth being told as it is. */
 static int send(struct world *w, uint64_t proc_id, uint64_t id, int leaf, uint32_t depth, uint32_t flags)
 {
-	uint32_t kept = depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+	uint32_t kept = pybpf_kept_frames(depth);
 	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(struct pybpf_frame);
 	struct pybpf_stack_event *event = calloc(1, size);
 	struct pybpf_frame *frames = (void *)(event + 1);

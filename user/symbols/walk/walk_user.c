@@ -197,16 +197,11 @@ static void start(struct user_walk *u, const struct pybpf_runtime *runtime)
 	walk_start(&u->walk, u->layout, current, NULL);
 }
 
-static uint32_t kept_frames(const struct user_walk *u)
-{
-	return u->walk.stack.depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : u->walk.stack.depth;
-}
-
 /* Copies the stack of a walk that is done, and what the thread does with the GIL. Returns as walk_thread(). */
 static int keep_stack(struct user_walk *u, uint64_t futex, struct walk_stack *out)
 {
 	const struct pybpf_layout *layout = u->layout;
-	uint32_t kept = kept_frames(u);
+	uint32_t kept = pybpf_kept_frames(u->walk.stack.depth);
 	struct gil_owner owner = {0};
 
 	if (u->walk.result == WALK_UNREADABLE)
@@ -243,7 +238,7 @@ static void read_facts(struct user_walk *u, struct walk_stack *out)
 	answer = walk_find_exception(&u->walk, layout, &exception);
 	out->exception_known = answer != WALK_UNKNOWN;
 	out->exception = answer == WALK_YES ? exception : 0;
-	out->collection = find_collection(u, kept_frames(u));
+	out->collection = find_collection(u, pybpf_kept_frames(u->walk.stack.depth));
 }
 
 /*
@@ -502,7 +497,7 @@ int walk_listed_thread(struct walk_list *list, uint64_t thread_id, uint64_t fute
 struct pybpf_stack_event *walk_stack_event(const struct pybpf_frame *frames, uint32_t depth, uint32_t flags,
 					   uint64_t proc_id, uint32_t runtime)
 {
-	size_t kept = depth > PYBPF_MAX_FRAMES ? PYBPF_MAX_FRAMES : depth;
+	size_t kept = pybpf_kept_frames(depth);
 	size_t size = sizeof(struct pybpf_stack_event) + kept * sizeof(*frames);
 	struct pybpf_stack_event *event = kept ? calloc(1, size) : NULL;
 
