@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The sampler for kernels without bpf_loop, in parts that call each other. */
+/* The sampler for kernels without bpf_loop, in parts that call each other. It begins as begin_sample in pybpf.bpf.c. */
 #ifndef PYBPF_CHAIN_BPF_H
 #define PYBPF_CHAIN_BPF_H
 
+#include "announce.bpf.h"
+#include "loop.bpf.h"
 #include "maps.bpf.h"
+#include "outcome.bpf.h"
 
 /*
  * Without bpf_loop: a bounded loop, then a tail call to the same program; the kernel allows 33 tail calls

@@ -5,6 +5,9 @@
 
 #include "announce.bpf.h"
 #include "count.h"
+#include "kernel_stack.bpf.h"
+#include "loop.bpf.h"
+#include "outcome.bpf.h"
 #include "runtimes.bpf.h"
 #include "wait_cause.bpf.h"
 #include "wait_gil.bpf.h"
