@@ -19,8 +19,13 @@ const volatile bool cfg_kernel_stacks;
 const volatile bool cfg_times;
 
 /* Set by user space when its memory is used up: stacks not known yet are lost while it is set. */
-bool memory_full;
+bool stacks_refused;
 bool times_full; /* user space takes no more times of samples */
+
+static __always_inline bool takes_new_stacks(void)
+{
+	return !stacks_refused;
+}
 
 #define NS_PER_MS 1000000
 

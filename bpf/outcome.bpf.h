@@ -120,7 +120,7 @@ static __always_inline bool no_frames_is_full(__u32 sets, const struct pybpf_cou
 /* Sends the time of a sample, if times are kept. Returns 1 if it is lost. */
 static __always_inline int lose_time(__u32 sets, const struct pybpf_count_key *key)
 {
-	return cfg_times && (memory_full || times_full || send_time(sets, key));
+	return cfg_times && (!takes_new_stacks() || times_full || send_time(sets, key));
 }
 
 /*
@@ -151,7 +151,7 @@ __noinline int count_without_frames(__u32 reason)
 		make_key(s, &key);
 		key.thread.tid = key.thread.tid_start_ms = 0;
 	}
-	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
+	err = stack_count(s->sets, &key, value_of(s), takes_new_stacks(), &fresh, &send);
 	if (err) {
 		count_no_room(err);
 		return 0;
@@ -277,7 +277,7 @@ static __noinline int sample_count(struct scratch *s)
 	}
 	make_key(s, &key);
 	s->sets = sets_now();
-	err = stack_count(s->sets, &key, value_of(s), !memory_full, &fresh, &send);
+	err = stack_count(s->sets, &key, value_of(s), takes_new_stacks(), &fresh, &send);
 	if (err) {
 		count_no_room(err);
 		return 0;

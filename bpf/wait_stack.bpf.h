@@ -75,7 +75,7 @@ static __noinline __u64 announce_stack(struct loop_context *c)
 	sent = stacks_of(c->s->sets);
 	if (!sent || bpf_map_lookup_elem(sent, id))
 		return *id;
-	if (memory_full)
+	if (!takes_new_stacks())
 		return PYBPF_STACK_ID_REFUSED;
 	if (bpf_map_update_elem(sent, id, &mark, BPF_NOEXIST))
 		return *id;

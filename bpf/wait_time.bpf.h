@@ -88,7 +88,8 @@ static __always_inline void send_interval(const struct pybpf_wait_key *key, __u6
 
 	if (!cfg_times || ns < PYBPF_INTERVAL_NS)
 		return;
-	record = memory_full || times_full || is_half_full() ? NULL : bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	record = !takes_new_stacks() || times_full || is_half_full() ? NULL
+								     : bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 	if (!record) {
 		__sync_fetch_and_add(&intervals_lost, 1);
 		__sync_fetch_and_add(&intervals_lost_ns, ns);

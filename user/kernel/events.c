@@ -35,7 +35,7 @@ int kernel_consume_events(struct kernel *k)
 
 void kernel_refuse_new_stacks(struct kernel *k, bool refuse)
 {
-	k->skel->bss->memory_full = refuse;
+	k->skel->bss->stacks_refused = refuse;
 }
 
 void kernel_refuse_times(struct kernel *k, bool refuse)

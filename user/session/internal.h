@@ -51,7 +51,7 @@ struct session {
 	struct session_machine machine_begin, machine_end;
 	uint64_t map_bytes;        /* memory of all maps, some of which grow */
 	struct session *beside;    /* the next of the sessions of this process, which are a ring */
-	bool memory_full;          /* no new stacks are taken */
+	bool stacks_refused;       /* as session_takes_new_stacks() tells it */
 	bool memory_near;          /* as session_nears_memory_limit() tells it */
 	bool times_full;           /* no further times of samples are taken */
 	uint32_t consumed;         /* bytes of events in this session_consume */
@@ -91,6 +91,8 @@ bool session_may_keep_time(struct session *s);
  * kernel counts both. now: CLOCK_MONOTONIC seconds.
  */
 void session_keep_memory(struct session *s, double now);
+/* Returns whether there is memory for stacks that are not known yet. */
+bool session_takes_new_stacks(const struct session *s);
 /* Gives back the memory of stacks that were forgotten, and takes new ones. */
 void session_keep_new_stacks(struct session *s);
 /* Undoes session_join_memory(). */

@@ -107,7 +107,7 @@ void session_keep_memory(struct session *s, double now)
 {
 	uint64_t used, maps;
 
-	if (s->memory_full || now < s->next_memory_look)
+	if (!session_takes_new_stacks(s) || now < s->next_memory_look)
 		return;
 	s->next_memory_look = now + MEMORY_LOOK_S;
 	if (now >= s->next_maps_look) {
@@ -122,7 +122,7 @@ void session_keep_memory(struct session *s, double now)
 		stop_times(s);
 	if (used < s->options.max_memory)
 		return;
-	s->memory_full = true;
+	s->stacks_refused = true;
 	kernel_refuse_new_stacks(s->kernel, true);
 	log_warn("the memory limit of %llu MiB is reached: new stacks are not kept %s, see --max-memory",
 		 (unsigned long long)(s->options.max_memory >> 20),
@@ -134,12 +134,17 @@ bool session_nears_memory_limit(const struct session *s)
 	return s->memory_near;
 }
 
+bool session_takes_new_stacks(const struct session *s)
+{
+	return !s->stacks_refused;
+}
+
 void session_keep_new_stacks(struct session *s)
 {
 	/* Returns free memory to the kernel, as session_keep_memory() would see no difference otherwise. */
 	malloc_trim(0);
-	if (s->memory_full)
+	if (!session_takes_new_stacks(s))
 		kernel_refuse_new_stacks(s->kernel, false);
-	s->memory_full = false;
+	s->stacks_refused = false;
 	s->memory_near = false;
 }

@@ -207,6 +207,11 @@ int stacks_add(struct stacks *t, const struct pybpf_stack_event *event, size_t s
 	return 0;
 }
 
+bool session_takes_new_stacks(const struct session *s)
+{
+	return !s->stacks_refused;
+}
+
 bool session_native_is_pending(const struct session *s, uint64_t proc_id)
 {
 	(void)s;

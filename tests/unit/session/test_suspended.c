@@ -71,6 +71,11 @@ int session_visit_by_user(struct session *s, double until_s,
 }
 
 /* What other measures call, which are no part of this. */
+bool session_takes_new_stacks(const struct session *s)
+{
+	return !s->stacks_refused;
+}
+
 bool session_may_keep_time(struct session *s)
 {
 	(void)s;

@@ -24,7 +24,7 @@ static void release(struct session *s)
 
 static int take(struct session *s, const struct pybpf_event *event)
 {
-	return session_page_owners_take(&s->page_owners, (const void *)event, event->size, !s->memory_full);
+	return session_page_owners_take(&s->page_owners, (const void *)event, event->size, session_takes_new_stacks(s));
 }
 
 /* Adds what a stack holds: of a process that has ended, when it held most. */

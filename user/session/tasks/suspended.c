@@ -173,7 +173,7 @@ static int take_task(const struct task_read *task, void *arg)
 	bool fresh = false;
 	int err = 0;
 
-	if (i == INTERN_NONE && (s->memory_full || u->stacks.count >= s->options.max_stacks)) {
+	if (i == INTERN_NONE && (!session_takes_new_stacks(s) || u->stacks.count >= s->options.max_stacks)) {
 		key.id = UNKEPT_ID;
 		i = intern_find(&u->stacks, &key);
 	}

@@ -295,7 +295,7 @@ double session_initial_stacks_look(struct session *s, double now)
 	double before = now, until = now + TURN_S;
 	struct user *user = NULL;
 
-	if (!l->nr_processes || s->memory_full)
+	if (!l->nr_processes || !session_takes_new_stacks(s))
 		return SESSION_NEVER_S;
 	if (now < l->next)
 		return l->next;
