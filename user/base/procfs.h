@@ -18,6 +18,9 @@ struct procfs_map {
 	const char *path; /* "" for anonymous memory; " (deleted)" is cut off; octal escapes of \n undone */
 };
 
+/* Returns the length of a file's path without what the kernel adds to that of a file that was removed: " (deleted)". */
+size_t procfs_path_size(const char *path);
+
 /*
  * Parses one line of /proc/PID/maps (without its newline; modified in place, path points into it).
  * Returns 0, or -EBADMSG.

@@ -35,9 +35,16 @@ static void unescape_newlines(char *text)
 	*to = '\0';
 }
 
-int procfs_parse_map(char *line, struct procfs_map *out)
+size_t procfs_path_size(const char *path)
 {
 	static const char deleted[] = " (deleted)";
+	const size_t size = strlen(path), end = strlen(deleted);
+
+	return size >= end && !strcmp(path + size - end, deleted) ? size - end : size;
+}
+
+int procfs_parse_map(char *line, struct procfs_map *out)
+{
 	uint64_t dev_major, dev_minor;
 	char *p = line;
 	size_t len;
@@ -69,11 +76,9 @@ int procfs_parse_map(char *line, struct procfs_map *out)
 	if (*p != ' ')
 		return -EBADMSG;
 	p += strspn(p, " ");
-	len = strlen(p);
-	if (len >= strlen(deleted) && !strcmp(p + len - strlen(deleted), deleted)) {
-		out->deleted = true;
-		p[len - strlen(deleted)] = '\0';
-	}
+	len = procfs_path_size(p);
+	out->deleted = p[len];
+	p[len] = '\0';
 	unescape_newlines(p);
 	out->path = p;
 	return 0;

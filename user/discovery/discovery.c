@@ -109,7 +109,6 @@ static int collect_file(const struct procfs_map *map, void *arg)
 
 static void read_link(pid_t pid, const char *name, char *out, size_t size)
 {
-	static const char deleted[] = " (deleted)";
 	const struct process_source *source = process_source_of(pid);
 	char path[64];
 	ssize_t n;
@@ -121,8 +120,7 @@ static void read_link(pid_t pid, const char *name, char *out, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	n = readlink(path, out, size - 1);
 	out[n > 0 ? n : 0] = '\0';
-	if (n >= (ssize_t)strlen(deleted) && !strcmp(out + n - strlen(deleted), deleted))
-		out[n - strlen(deleted)] = '\0';
+	out[procfs_path_size(out)] = '\0';
 }
 
 /* Opens and analyses a mapped file, or finds it in the cache. Returns 0 or negative errno. */

@@ -37,8 +37,6 @@
 #define FILES_OPEN 8
 /* Longest wait for an answer about the files: each takes some microseconds. */
 #define PATIENCE_S 10.0
-/* What the kernel adds to the path of a file that was removed. */
-#define DELETED " (deleted)"
 
 struct dump_core {
 	struct core_file file;
@@ -56,13 +54,6 @@ struct dump_core {
 };
 #define NOT_OPEN INT_MIN
 #define NO_FILE  SIZE_MAX
-
-static size_t path_size(const char *path)
-{
-	size_t len = strlen(path), cut = strlen(DELETED);
-
-	return len >= cut && !strcmp(path + len - cut, DELETED) ? len - cut : len;
-}
 
 static bool is_elf(int fd)
 {
@@ -108,9 +99,9 @@ static int open_path(const struct dump_core *core, const char *path)
 	int root, fd, err;
 	bool given;
 
-	if (path[0] != '/' || path_size(path) >= sizeof(name))
+	if (path[0] != '/' || procfs_path_size(path) >= sizeof(name))
 		return -ENOENT;
-	snprintf(name, sizeof(name), "%.*s", (int)path_size(path), path);
+	snprintf(name, sizeof(name), "%.*s", (int)procfs_path_size(path), path);
 	given = core->executable && !strcmp(name, core->exe);
 	root = open(core->sysroot && !given ? core->sysroot : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
@@ -207,7 +198,7 @@ static void tell_map(struct dump_core *core, size_t index, char *path, struct pr
 {
 	const struct core_map *map = &core->file.maps[index];
 
-	snprintf(path, PATH_MAX, "%.*s", (int)path_size(map->path), map->path);
+	snprintf(path, PATH_MAX, "%.*s", (int)procfs_path_size(map->path), map->path);
 	*out = (struct procfs_map){
 		.start = map->start,
 		.end = map->end,
@@ -216,7 +207,7 @@ static void tell_map(struct dump_core *core, size_t index, char *path, struct pr
 		.readable = map->readable || map->listed,
 		.writable = map->writable,
 		.executable = is_code(core, map),
-		.deleted = map->path[path_size(map->path)],
+		.deleted = map->path[procfs_path_size(map->path)],
 		.path = path,
 	};
 }
@@ -355,10 +346,10 @@ static void find_exe(struct dump_core *core)
 	for (size_t i = 0; i < core->file.nr_maps; i++) {
 		const struct core_map *map = &core->file.maps[i];
 
-		if (!map->path[0] || path_size(map->path) >= sizeof(core->exe))
+		if (!map->path[0] || procfs_path_size(map->path) >= sizeof(core->exe))
 			continue;
 		if (!core->exe[0] || (core->file.entry >= map->start && core->file.entry < map->end))
-			snprintf(core->exe, sizeof(core->exe), "%.*s", (int)path_size(map->path), map->path);
+			snprintf(core->exe, sizeof(core->exe), "%.*s", (int)procfs_path_size(map->path), map->path);
 	}
 }
 
@@ -513,7 +504,7 @@ int dump_serve_core_files(void *state, const void *question, size_t question_siz
 			continue;
 		if (!out->absent++) {
 			out->err = fd;
-			snprintf(out->first, sizeof(out->first), "%.*s", (int)path_size(map->path), map->path);
+			snprintf(out->first, sizeof(out->first), "%.*s", (int)procfs_path_size(map->path), map->path);
 		}
 	}
 	*size = sizeof(*out);
