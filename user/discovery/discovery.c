@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "discovery/internal.h"
+#include "discovery/search.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/host.h"
@@ -29,47 +29,10 @@
  */
 #define DISCOVERY_MAX_CPU_NS 1000000000
 
-/* A file of the process, by its first executable mapping. */
-struct mapped_file {
-	struct procfs_map map; /* path is owned */
-	bool is_main;
-};
-
-struct search {
-	struct discovery *known;
-	pid_t pid;
-	pid_t task; /* the thread whose /proc directory shows the mappings */
-	char exe[PATH_MAX], root[PATH_MAX];
-	struct mapped_file *files;
-	size_t count, files_room;
-	size_t nr_mapped;     /* files of any kind, again where mappings of another lie between */
-	uint64_t last_mapped; /* inode of the last one */
-	bool has_heap;        /* what glibc's loader allocates is elsewhere */
-	size_t unreadable;
-	int unreadable_error;
-	bool foreign_main, refused, contradicted, kernel_thread;
-	struct pybpf_asyncio asyncio; /* of the file that has the module */
-	uint16_t thread_bias;         /* of the C library, as in struct pybpf_runtime */
-	struct discovery_python *out;
-	size_t room, found;
-	/* The analysed executable, whose copies of the library's variables the library uses instead of its own. */
-	struct discovery_file main;
-	uint64_t main_bias;
-	struct error *error;
-};
-
-/* The path as the process itself sees it: maps shows a chroot's files from outside. */
-static const char *inside_path(const struct search *search, const char *path)
-{
-	size_t len = strlen(search->root);
-
-	return len > 1 && !strncmp(path, search->root, len) && path[len] == '/' ? path + len : path;
-}
-
 static int collect_file(const struct procfs_map *map, void *arg)
 {
-	struct search *search = arg;
-	struct mapped_file *file;
+	struct discovery_search *search = arg;
+	struct discovery_mapped_file *file;
 
 	search->has_heap |= !strcmp(map->path, "[heap]");
 	if (map->inode && map->path[0] == '/' && map->inode != search->last_mapped) {
@@ -91,7 +54,7 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	if (array_reserve(&search->files, &search->files_room, search->count + 1, sizeof(*search->files)))
 		return -ENOMEM;
 	file = &search->files[search->count];
-	*file = (struct mapped_file){.map = *map};
+	*file = (struct discovery_mapped_file){.map = *map};
 	file->map.path = strdup(map->path);
 	if (!file->map.path)
 		return -ENOMEM;
@@ -99,7 +62,7 @@ static int collect_file(const struct procfs_map *map, void *arg)
 	/* Both texts come from d_path, so they are equal where stat's numbers may not be (overlayfs). */
 	file->is_main = !strcmp(file->map.path, search->exe);
 	if (file->is_main && search->count > 1) {
-		struct mapped_file main = *file;
+		struct discovery_mapped_file main = *file;
 
 		memmove(search->files + 1, search->files, (search->count - 1) * sizeof(*file));
 		search->files[0] = main;
@@ -183,7 +146,7 @@ static bool find_bias(const struct discovery_file *file, const struct procfs_map
 }
 
 /* Reads the debug offsets (3.13 and later) from the process. The file's are the same, but it may not hold them. */
-static enum discovery_result read_offsets(struct search *search, struct discovery_python *out)
+static enum discovery_result read_offsets(struct discovery_search *search, struct discovery_python *out)
 {
 	uint8_t bytes[LAYOUT_DEBUG_OFFSETS_MAX];
 	struct error error;
@@ -227,8 +190,8 @@ static bool has_copies(const struct discovery_file *main)
 	return main->copied_runtime || main->copied_tstate_current || main->copied_code_type;
 }
 
-static enum discovery_result fill(struct search *search, const struct discovery_file *file, uint64_t bias,
-				  const struct mapped_file *mapped, struct discovery_python *out)
+static enum discovery_result fill(struct discovery_search *search, const struct discovery_file *file, uint64_t bias,
+				  const struct discovery_mapped_file *mapped, struct discovery_python *out)
 {
 	const struct discovery_runtime *runtime = file->runtime;
 	const struct discovery_version *version = &runtime->version;
@@ -241,7 +204,7 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	snprintf(out->version, sizeof(out->version), "%s", version->text);
 	snprintf(out->version_source, sizeof(out->version_source), "%s", version->source);
 	snprintf(out->runtime_source, sizeof(out->runtime_source), "%s", runtime->source);
-	snprintf(out->path, sizeof(out->path), "%s", inside_path(search, mapped->map.path));
+	snprintf(out->path, sizeof(out->path), "%s", discovery_inside_path(search, mapped->map.path));
 	out->debug_build = version->debug_build;
 	out->is_static = mapped->is_main;
 	out->load_bias = bias;
@@ -285,73 +248,9 @@ static enum discovery_result fill(struct search *search, const struct discovery_
 	return DISCOVERY_OK;
 }
 
-/* The files of a 32-bit process are not read: it is refused when their names say Python. */
-static bool has_python_name(const struct search *search)
-{
-	for (size_t i = 0; i < search->count; i++) {
-		const char *slash = strrchr(search->files[i].map.path, '/');
-
-		if (slash && (!strncmp(slash, "/python", 7) || !strncmp(slash, "/libpython", 10)))
-			return true;
-	}
-	return false;
-}
-
-/* Returns whether the loader has not mapped all libraries of the program yet; it lies beside these. */
-static bool is_loading(const struct search *search)
-{
-	size_t libraries = search->main.libraries;
-
-	return libraries && !search->has_heap && search->nr_mapped < 2 + libraries;
-}
-
-static enum discovery_result nothing_found(struct search *search, const char *comm)
-{
-	if (search->refused)
-		return DISCOVERY_UNSUPPORTED;
-	if (search->foreign_main && has_python_name(search)) {
-		error_set(search->error, -ENOTSUP,
-			  "process %d (%s) runs %s, which is a 32-bit program or one for another machine; pybpf "
-			  "reads 64-bit "
-			  "Python only",
-			  search->pid, comm, inside_path(search, search->exe));
-		return DISCOVERY_UNSUPPORTED;
-	}
-	if (search->kernel_thread) {
-		error_set(search->error, -ENOEXEC, "process %d (%s) is a thread of the kernel, and runs no Python",
-			  search->pid, comm);
-		return DISCOVERY_NOT_PYTHON;
-	}
-	if ((!search->count || is_loading(search)) && !process_source_of(search->pid)) {
-		error_set(search->error, -EAGAIN,
-			  "process %d (%s) maps %s: it is just starting a program, or ending; try again", search->pid,
-			  comm, search->count ? "its libraries in part" : "no executable file");
-		return DISCOVERY_UNMAPPED;
-	}
-	if (search->unreadable && (search->unreadable_error == -EPERM || search->unreadable_error == -EACCES)) {
-		error_set(search->error, search->unreadable_error,
-			  "%zu of the %zu file%s that process %d (%s) maps cannot be opened: %s%s", search->unreadable,
-			  search->count, search->count == 1 ? "" : "s", search->pid, comm,
-			  strerror(-search->unreadable_error), host_explain_denial(true));
-		return DISCOVERY_DENIED;
-	}
-	if (search->unreadable_error == -ENOMEM) {
-		error_set(search->error, -ENOMEM,
-			  "process %d (%s) is left out: looking at the files that it maps took too much memory",
-			  search->pid, comm);
-		return DISCOVERY_UNSUPPORTED;
-	}
-	error_set(search->error, -ENOEXEC,
-		  "process %d (%s) maps no Python: %s%zu executable file%s %s CPython's runtime%s", search->pid, comm,
-		  search->count == 1 ? "its " : "none of its ", search->count, search->count == 1 ? "" : "s",
-		  search->count == 1 ? "does not hold" : "holds",
-		  search->unreadable ? " (some could not be opened)" : "");
-	return DISCOVERY_NOT_PYTHON;
-}
-
 /* Adds a Python: copies what is known of the process, and fills in the rest. */
-static enum discovery_result add_python(struct search *search, const struct discovery_file *file, uint64_t bias,
-					const struct mapped_file *mapped)
+static enum discovery_result add_python(struct discovery_search *search, const struct discovery_file *file,
+					uint64_t bias, const struct discovery_mapped_file *mapped)
 {
 	struct discovery_python *out = &search->out[search->found];
 	enum discovery_result result;
@@ -380,7 +279,7 @@ static bool may_have_asyncio(const struct discovery_python *python, const struct
 }
 
 /* Gives the offsets of the module _asyncio to the Python that it is of, if the process has only one that may be. */
-static void place_asyncio(struct search *search)
+static void place_asyncio(struct discovery_search *search)
 {
 	struct discovery_python *of = NULL;
 
@@ -396,14 +295,14 @@ static void place_asyncio(struct search *search)
 }
 
 /* The C library may have been met after the Python. */
-static void place_thread_bias(const struct search *search)
+static void place_thread_bias(const struct discovery_search *search)
 {
 	for (size_t i = 0; i < search->found && i < search->room; i++)
 		search->out[i].thread_bias = search->thread_bias;
 }
 
 /* Keeps what a file says of the process, beside a Python. */
-static void keep_facts(struct search *search, const struct discovery_file *file, const struct procfs_map *map)
+static void keep_facts(struct discovery_search *search, const struct discovery_file *file, const struct procfs_map *map)
 {
 	if (file->thread_bias)
 		search->thread_bias = file->thread_bias;
@@ -415,7 +314,7 @@ static void keep_facts(struct search *search, const struct discovery_file *file,
 }
 
 /* Looks at a file. Returns DISCOVERY_OK if the search goes on. */
-static enum discovery_result look_at_mapped(struct search *search, const struct mapped_file *mapped)
+static enum discovery_result look_at_mapped(struct discovery_search *search, const struct discovery_mapped_file *mapped)
 {
 	const char *comm = search->out->comm;
 	const struct discovery_file *file = NULL;
@@ -438,7 +337,7 @@ static enum discovery_result look_at_mapped(struct search *search, const struct 
 	}
 	if (file->kind == DISCOVERY_FILE_REFUSED) {
 		error_set(search->error, -ENOTSUP, "process %d (%s), %s: %s", search->pid, comm,
-			  inside_path(search, mapped->map.path), file->refusal);
+			  discovery_inside_path(search, mapped->map.path), file->refusal);
 		search->refused = true;
 	}
 	keep_facts(search, file, &mapped->map);
@@ -456,18 +355,18 @@ static enum discovery_result look_at_mapped(struct search *search, const struct 
 }
 
 /* The files took too long, before this one. A contradiction is the better reason, if there is one. */
-static void refuse_slow_files(struct search *search, size_t i)
+static void refuse_slow_files(struct discovery_search *search, size_t i)
 {
 	if (!search->contradicted)
 		error_set(search->error, -ENOTSUP,
 			  "process %d (%s) maps files that take too long to read: after %zu of %zu, the last of which "
 			  "was %s, pybpf looked no further",
 			  search->pid, search->out->comm, i, search->count,
-			  inside_path(search, search->files[i ? i - 1 : 0].map.path));
+			  discovery_inside_path(search, search->files[i ? i - 1 : 0].map.path));
 	search->refused = true;
 }
 
-static enum discovery_result search_files(struct search *search)
+static enum discovery_result search_files(struct discovery_search *search)
 {
 	enum discovery_result result;
 	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -487,14 +386,14 @@ static enum discovery_result search_files(struct search *search)
 	place_thread_bias(search);
 	if (search->contradicted)
 		return DISCOVERY_CONTRADICTED;
-	return search->found ? DISCOVERY_OK : nothing_found(search, search->out->comm);
+	return search->found ? DISCOVERY_OK : discovery_tell_nothing(search, search->out->comm);
 }
 
 /*
  * Searches the process once. *retry: the thread that showed the mappings has ended meanwhile, and another thread may
  * show all of them.
  */
-static enum discovery_result look_once(struct search *search, bool *retry)
+static enum discovery_result look_once(struct discovery_search *search, bool *retry)
 {
 	struct discovery_python *out = search->out;
 	pid_t pid = search->pid;
@@ -593,12 +492,12 @@ enum discovery_result discovery_runtimes(struct discovery *discovery, pid_t pid,
 	bool retry = true;
 
 	for (int i = 0; i < 2 && retry; i++) {
-		struct search search = {.known = discovery,
-					.pid = pid,
-					.out = out,
-					.room = room,
-					.error = error,
-					.thread_bias = DISCOVERY_HAS_THREAD_BIAS ? PYBPF_NO_THREAD_BIAS : 0};
+		struct discovery_search search = {.known = discovery,
+						  .pid = pid,
+						  .out = out,
+						  .room = room,
+						  .error = error,
+						  .thread_bias = DISCOVERY_HAS_THREAD_BIAS ? PYBPF_NO_THREAD_BIAS : 0};
 
 		result = look_once(&search, &retry);
 		*count = search.found;
