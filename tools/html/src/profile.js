@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile that the page carries, as the contract of user/output_html.c has it, in typed arrays.
+// The profile that the page carries, as the contract of user/output/formats/html.c has it, in typed arrays.
 
 import { isTime, short } from "./format.js";
 

@@ -14,7 +14,7 @@
  *	facts      {key: value}: PROFILE_FACT_... of profile.h
  *	titles     {key: title}: of these facts
  *	account    [{group, key, text, value}]
- *	roots      those of "container", "process", "thread" that are shown below the frames, in this order
+ *	roots      those of "container", "parents", "process", "thread" that are shown below the frames, in this order
  *	strings    [text]
  *	frames     {name[], file[], line[], first_line[], kind[], code[]}: kind: of enum profile_frame_kind, code: of
  *	           enum output_code; also,

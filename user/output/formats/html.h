@@ -38,10 +38,9 @@ struct html_diff {
 };
 
 /*
- * Writes the report. The values of the profile's samples are those after, and diff->before has those before; a stack
- * that is on one side only has the value 0 on the other. diff: NULL for a
- * report of one profile.
- * Returns 0 or negative errno; a failed write may also show in ferror(out).
+ * Writes the report. diff: NULL for a report of one profile; else the values of the profile's samples are those after,
+ * and diff->before has those before: a stack that is on one side only has the value 0 on the other. Returns 0 or
+ * negative errno; a failed write may also show in ferror(out).
  */
 int html_report(const struct profile *p, const struct html_diff *diff, FILE *out);
 
