@@ -387,3 +387,15 @@ int procfs_peak_rss(pid_t pid, uint64_t *kib)
 {
 	return status_number(pid, "VmHWM:", kib);
 }
+
+const char *procfs_status_line(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? at + strlen(name) : "";
+}
+
+uint64_t procfs_status_number(const char *status, const char *name)
+{
+	return strtoull(procfs_status_line(status, name), NULL, 10);
+}

@@ -18,6 +18,11 @@ struct procfs_map {
 	const char *path; /* "" for anonymous memory; " (deleted)" is cut off; octal escapes of \n undone */
 };
 
+/* Returns what follows "\nNAME:" in the text of /proc/PID/status, or "". */
+const char *procfs_status_line(const char *status, const char *name);
+/* The same as a number, or 0. */
+uint64_t procfs_status_number(const char *status, const char *name);
+
 /* Returns the length of a file's path without what the kernel adds to that of a file that was removed: " (deleted)". */
 size_t procfs_path_size(const char *path);
 

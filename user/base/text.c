@@ -329,3 +329,20 @@ void text_xml(const char *text, size_t size, FILE *out)
 		text += len;
 	}
 }
+
+const char *text_s(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+const char *text_es(uint64_t n)
+{
+	return n == 1 ? "" : "es";
+}
+
+const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -13,6 +14,12 @@
  * and has a width.
  */
 size_t text_character(const char *text, bool *plain);
+
+/* Return the ending of a plural: "1 stack", "2 stacks"; "1 process", "2 processes". */
+const char *text_s(uint64_t n);
+const char *text_es(uint64_t n);
+/* Returns the part of a path behind the last slash. */
+const char *text_base_name(const char *path);
 
 /*
  * Returns a copy, which the caller frees, with the bytes of characters that are not plain as \xNN; NULL without memory.

@@ -7,6 +7,7 @@
 
 #include "base/host.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "container/cgroup.h"
 #include "discovery/discovery.h"
@@ -163,6 +164,6 @@ bool cli_targets_tell_undecided(const struct session *session)
 		return false;
 	log_error(
 		"whether Python runs in %zu process%s is not known: no helper process answered in time, or it crashed",
-		count, count == 1 ? "" : "es");
+		count, text_es(count));
 	return true;
 }

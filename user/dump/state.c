@@ -187,13 +187,6 @@ static int read_call(struct caller *thread, const struct dump_stop *stop, struct
 	return 0;
 }
 
-static uint64_t number_after(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
-}
-
 static int read_switches(const struct caller *thread, struct dump_state *out)
 {
 	char name[64], *text;
@@ -206,8 +199,8 @@ static int read_switches(const struct caller *thread, struct dump_state *out)
 	err = procfs_read(thread->pid, name, STATUS_MAX, &text, NULL);
 	if (err)
 		return err;
-	out->sleeps = number_after(text, "\nvoluntary_ctxt_switches:");
-	out->preemptions = number_after(text, "\nnonvoluntary_ctxt_switches:");
+	out->sleeps = procfs_status_number(text, "\nvoluntary_ctxt_switches:");
+	out->preemptions = procfs_status_number(text, "\nnonvoluntary_ctxt_switches:");
 	free(text);
 	return 0;
 }

@@ -92,14 +92,6 @@ int native_list_mappings(pid_t pid, struct native_mappings *out)
 	return procfs_each_map(listing.pid, list_mapping, &listing);
 }
 
-/* Returns the number that follows a name at the begin of a line, in KiB, or 0. */
-static uint64_t number_of(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
-}
-
 /* mm_struct.exec_vm: the kernel tells it in two parts (task_mem(), fs/proc/task_mmu.c). Returns 0 or negative errno. */
 static int read_code_pages(pid_t pid, uint64_t *pages)
 {
@@ -109,7 +101,8 @@ static int read_code_pages(pid_t pid, uint64_t *pages)
 
 	if (n < 0)
 		return (int)n;
-	*pages = (number_of(text, "\nVmExe:") + number_of(text, "\nVmLib:")) / page_kib;
+	/* In KiB. */
+	*pages = (procfs_status_number(text, "\nVmExe:") + procfs_status_number(text, "\nVmLib:")) / page_kib;
 	return 0;
 }
 

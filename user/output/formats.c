@@ -2,6 +2,7 @@
 /* The table of all output formats, of a profile and of a comparison, and the search by name and path. */
 #include <string.h>
 
+#include "base/text.h"
 #include "output/diff/diff.h"
 #include "output/output.h"
 
@@ -193,17 +194,9 @@ static size_t suffix_of(const char *name, const char *suffixes)
 	return longest;
 }
 
-/* Returns the part of the path behind the last slash. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 const struct output_format *output_by_path(const char *path)
 {
-	const char *base = base_name(path);
+	const char *base = text_base_name(path);
 	const struct output_format *found = NULL;
 	size_t longest = 0;
 
@@ -230,7 +223,7 @@ const struct output_format *output_diff_by_name(const char *name)
 const struct output_format *output_diff_by_path(const char *path)
 {
 	const struct output_format *format =
-		strchr(base_name(path), '.') ? output_by_path(path) : output_by_name("text");
+		strchr(text_base_name(path), '.') ? output_by_path(path) : output_by_name("text");
 
 	return format && format->diff ? format : NULL;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/beyond.h"
+#include "base/text.h"
 #include "output/amount.h"
 #include "output/output.h"
 #include "session/account_entry.h"
@@ -205,35 +206,30 @@ struct session_account session_account_since(const struct session_account *now, 
 	return since;
 }
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "es";
-}
-
 static void print_processes(const struct processes_counts *c, FILE *out)
 {
 	char amount[OUTPUT_AMOUNT_MAX];
 
 	if (c->seen > 1 || c->started)
 		fprintf(out, "pybpf: %" PRIu64 " Python process%s, %" PRIu64 " of them started during the run\n",
-			c->seen, plural(c->seen), c->started);
+			c->seen, text_es(c->seen), c->started);
 	else if (!c->seen && !c->undecided)
 		fputs("pybpf: no Python process was found\n", out);
 	if (c->several)
 		fprintf(out, "pybpf: %" PRIu64 " process%s had more than one Python%s: %s\n", c->several,
-			plural(c->several), c->several == 1 ? "" : ", one of them", c->versions);
+			text_es(c->several), c->several == 1 ? "" : ", one of them", c->versions);
 	if (c->missed)
 		fprintf(out,
 			"pybpf: %" PRIu64
 			" process%s ended before it was known what %s ran, with at least %s of CPU time\n",
-			c->missed, plural(c->missed), c->missed == 1 ? "it" : "they",
+			c->missed, text_es(c->missed), c->missed == 1 ? "it" : "they",
 			output_duration(c->missed_ns, amount));
 	if (c->refused)
 		fprintf(out,
 			"pybpf: %" PRIu64
 			" process%s left out: a Python that is not supported or not readable, see `pybpf "
 			"ps`\n",
-			c->refused, plural(c->refused));
+			c->refused, text_es(c->refused));
 	if (c->unanswered)
 		fprintf(out,
 			"pybpf: %" PRIu64

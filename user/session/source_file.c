@@ -270,13 +270,6 @@ int source_file_serve_text(void *state, const void *question, size_t question_si
 	return err;
 }
 
-static const char *line_of(const char *status, const char *name)
-{
-	const char *at = strstr(status, name);
-
-	return at ? at + strlen(name) : "";
-}
-
 bool source_read_rights(pid_t task, struct pybpf_rights *rights)
 {
 	/* setfsuid(2) takes this user for none. */
@@ -288,9 +281,9 @@ bool source_read_rights(pid_t task, struct pybpf_rights *rights)
 	*rights = (struct pybpf_rights){.fsuid = uid, .fsgid = gid};
 	if (procfs_read(task, "status", STATUS_MAX, &status, NULL))
 		return false;
-	known = sscanf(line_of(status, "\nUid:"), "%*u %*u %*u %u", &uid) == 1 &&
-		sscanf(line_of(status, "\nGid:"), "%*u %*u %*u %u", &gid) == 1 &&
-		sscanf(line_of(status, "\nCapEff:"), "%" SCNx64, &effective) == 1;
+	known = sscanf(procfs_status_line(status, "\nUid:"), "%*u %*u %*u %u", &uid) == 1 &&
+		sscanf(procfs_status_line(status, "\nGid:"), "%*u %*u %*u %u", &gid) == 1 &&
+		sscanf(procfs_status_line(status, "\nCapEff:"), "%" SCNx64, &effective) == 1;
 	if (known)
 		*rights = (struct pybpf_rights){.fsuid = uid, .fsgid = gid, .capabilities = effective};
 	free(status);

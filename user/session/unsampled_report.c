@@ -407,7 +407,7 @@ void session_print_unsampled(struct session *s, const struct session_account *ac
 		print_kind(&f, did, account->duration_s, out);
 	if (forgotten)
 		fprintf(out, "pybpf: %" PRIu64 " %sPython process%s ended without a sample in Python code\n", forgotten,
-			f.count ? "more " : "", forgotten == 1 ? "" : "es");
+			f.count ? "more " : "", text_es(forgotten));
 	if (!f.failed)
 		print_below(&f, out);
 	print_unmet(&f, account, out);

@@ -340,7 +340,7 @@ int output_text_processes(const struct text_table *table, FILE *out)
 		free(node->label);
 	}
 	if (!err && more)
-		fprintf(out, "and %" PRIu32 " process%s more\n", more, more == 1 ? "" : "es");
+		fprintf(out, "and %" PRIu32 " process%s more\n", more, text_es(more));
 	fputc('\n', out);
 	free(t.order);
 	intern_free(&t.nodes);

@@ -272,17 +272,12 @@ static void print_time(const struct session_gil_place *place, FILE *out)
 	fprintf(out, "%s, longest %s", output_duration(place->ns, all), output_duration(place->longest_ns, longest));
 }
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void print_holder(const struct session_gil_place *holder, const char *where, FILE *out)
 {
 	fputs("pybpf:   ", out);
 	text_print(where, out);
 	if (holder->count)
-		fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, plural(holder->count));
+		fprintf(out, " blocked %" PRIu64 " wait%s, ", holder->count, text_s(holder->count));
 	else
 		fputs(" blocked waits that others had begun to block, ", out);
 	print_time(holder, out);
@@ -322,7 +317,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 {
 	char amount[OUTPUT_AMOUNT_MAX];
 
-	fprintf(out, "pybpf: %" PRIu64 " wait%s for the GIL", a->waits, plural(a->waits));
+	fprintf(out, "pybpf: %" PRIu64 " wait%s for the GIL", a->waits, text_s(a->waits));
 	if (waited_ns)
 		fprintf(out, ", %s", output_duration(waited_ns, amount));
 	if (a->waits)
@@ -339,7 +334,7 @@ void session_gil_print(const struct session_gil_account *a, uint64_t waited_ns, 
 		print_holder(&a->unknown, "a holder that is not known", out);
 	if (a->asleep.count) {
 		fprintf(out, "pybpf: asleep with the GIL held: %" PRIu64 " time%s, ", a->asleep.count,
-			plural(a->asleep.count));
+			text_s(a->asleep.count));
 		print_time(&a->asleep, out);
 		fputs(*a->asleep.where ? " in " : "", out);
 		text_print(a->asleep.where, out);

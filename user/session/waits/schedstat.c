@@ -12,6 +12,7 @@
 #include "base/beyond.h"
 #include "base/clock.h"
 #include "base/procfs.h"
+#include "base/text.h"
 #include "session/account_entry.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
@@ -355,7 +356,7 @@ static void print_left_out(const struct session_account_schedstat *sched, FILE *
 
 	if (sched->ended_processes) {
 		fprintf(out, "%s%" PRIu64 " process%s that ended", separator, sched->ended_processes,
-			sched->ended_processes == 1 ? "" : "es");
+			text_es(sched->ended_processes));
 		separator = and;
 	}
 	if (sched->ended_threads_ns) {

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/intern.h"
 #include "base/procfs.h"
+#include "base/text.h"
 #include "base/remote.h"
 #include "native/follow.h"
 #include "native/mapped.h"
@@ -345,13 +346,6 @@ static const char *name_of(struct unwind *u, struct mapped *file, Dwfl_Module *m
 	return ((const struct known_name *)intern_item(&u->names, i))->name;
 }
 
-static const char *name_in(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Returns the mapped file that has code at the address, and its module, or NULL. */
 static struct mapped *code_at(const struct unwind *u, uint64_t address, Dwfl_Module **module)
 {
@@ -524,7 +518,7 @@ static enum native_role describe(struct unwind *u, const struct native_followed_
 		out->file = file->map.path;
 		out->name = name_of(u, file, module, inside);
 	}
-	return native_role_of(out->name ?: "", file ? name_in(file->map.path) : "");
+	return native_role_of(out->name ?: "", file ? text_base_name(file->map.path) : "");
 }
 
 enum unwind_end unwind_take(struct unwind *u, bool (*take)(void *arg, const struct unwind_frame *frame), void *arg)
