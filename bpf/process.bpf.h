@@ -191,8 +191,8 @@ static __always_inline void begin_program(struct pybpf_proc *proc, const struct 
 {
 	__u64 bias;
 
-	if (!file || file->kind != PYBPF_FILE_PYTHON) {
-		proc->state = file && file->kind == PYBPF_FILE_OTHER ? PYBPF_PROC_OTHER : PYBPF_PROC_UNDECIDED;
+	if (!file || file->kind != PYBPF_PROGRAM_PYTHON) {
+		proc->state = file && file->kind == PYBPF_PROGRAM_OTHER ? PYBPF_PROC_OTHER : PYBPF_PROC_UNDECIDED;
 		return;
 	}
 	bias = BPF_CORE_READ(mm, start_code) - file->code_start;

@@ -63,16 +63,16 @@ struct pybpf_file {
 	__u64 code_start; /* of its first executable segment: mm_struct.start_code less the load bias */
 	__u64 interp_head, tstate_current, code_type;
 	__u32 layout;
-	__u16 kind;                   /* enum pybpf_file_kind */
+	__u16 kind;                   /* enum pybpf_program_kind */
 	__u16 thread_bias;            /* as in struct pybpf_runtime */
 	__u32 code_before, code_size; /* as in struct pybpf_runtime */
 	struct pybpf_asyncio asyncio;
 };
 
-enum pybpf_file_kind {
-	PYBPF_FILE_OTHER = 1, /* no Python, unless it loads one unexpectedly */
-	PYBPF_FILE_PYTHON,    /* the interpreter is in the file: its processes are ready from their exec on */
-	PYBPF_FILE_LOADS,     /* it is known to load a Python: undecided until it does */
+enum pybpf_program_kind {
+	PYBPF_PROGRAM_OTHER = 1, /* no Python, unless it loads one unexpectedly */
+	PYBPF_PROGRAM_PYTHON,    /* the interpreter is in the file: its processes are ready from their exec on */
+	PYBPF_PROGRAM_LOADS,     /* it is known to load a Python: undecided until it does */
 };
 
 /* A filter's verdict on a user or a cgroup; values of maps users and cgroups. */
@@ -95,14 +95,14 @@ struct pybpf_process_event {
 	__u32 inner_tgid; /* in the process's own PID namespace */
 	__u32 state;      /* enum pybpf_proc_state: what it is now, as far as the kernel knows */
 	__u32 wanted;     /* the filters of users and cgroups let it pass */
-	__u32 layout;     /* of PYBPF_FILE_PYTHON */
+	__u32 layout;     /* of PYBPF_PROGRAM_PYTHON */
 	__u64 proc_id;
 	__u64 other_id;
 	__u64 mm;                   /* as in struct pybpf_proc */
 	__u64 start;                /* clock ticks since boot */
 	__u64 cpu_ns;               /* PYBPF_PROCESS_EXITED: CPU time of its threads */
 	struct pybpf_file_key file; /* the program's */
-	__u32 kind;                 /* enum pybpf_file_kind, 0 where the kernel does not know the file */
+	__u32 kind;                 /* enum pybpf_program_kind, 0 where the kernel does not know the file */
 	__u32 pad;
 	char comm[16];
 };

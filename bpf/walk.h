@@ -28,7 +28,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 	w->tstate = tstate;
 	w->tstate_interp = walk_u64(w, l->tstate_interp);
 	walk_trust_codes(w, l);
-	w->outermost = walk_has_cframes(l) ? walk_u64(w, l->tstate_cframe) : 0;
+	w->outermost = walk_has_cframe_chain(l) ? walk_u64(w, l->tstate_cframe) : 0;
 	w->phase = WALK_FRAME;
 	w->result = WALK_OK;
 	/* To 3.10 each Python function runs in its own evaluation loop. */
@@ -53,7 +53,7 @@ static __always_inline void walk_enter_thread(struct walk *w, const struct pybpf
 		/* Without entry frames no candidate can be told from a popped frame. */
 		w->nr_candidates = 0;
 	}
-	if (walk_has_cframe(l)) {
+	if (walk_finds_frame_by_cframe(l)) {
 		walk_enter_cframe(w, l, frame);
 		w->proof.cframe = frame;
 	} else {
@@ -257,7 +257,7 @@ static __always_inline enum walk_stop walk_look_at_code(struct walk *w, const st
 {
 	__u32 sig, flag = walk_code(w, l, w->code, &sig);
 
-	if (flag == PYBPF_STACK_NOT_CODE && walk_has_cframe(l) && !w->stack.depth) {
+	if (flag == PYBPF_STACK_NOT_CODE && walk_finds_frame_by_cframe(l) && !w->stack.depth) {
 		/* A stale frame whose code object is gone. */
 		w->unproved = 1;
 		return WALK_WRONG;
@@ -288,7 +288,7 @@ static __always_inline enum walk_stop walk_step_frames(struct walk *w, const str
 		w->stack.flags |= PYBPF_STACK_FAULT;
 		return WALK_TORN;
 	}
-	if (!w->steps && w->unproved && w->attempt == WALK_FIRST && w->frame && walk_has_cframe(l) &&
+	if (!w->steps && w->unproved && w->attempt == WALK_FIRST && w->frame && walk_finds_frame_by_cframe(l) &&
 	    !walk_is_linked(w, l, w->frame, at))
 		return WALK_WRONG;
 	for (int i = 0; i < WALK_STEP_FRAMES; i++) {
@@ -411,7 +411,7 @@ static __always_inline int walk_step_cframe(struct walk *w, const struct pybpf_l
 {
 	__u64 previous = 0;
 
-	if (!walk_has_cframes(l) || walk_in_tstate(w, w->outermost)) {
+	if (!walk_has_cframe_chain(l) || walk_in_tstate(w, w->outermost)) {
 		if (w->place != 1 || !walk_has_other_callers(w))
 			return walk_join(w, l);
 		walk_look_for_states(w);
@@ -456,7 +456,7 @@ static __always_inline int walk_end_of_lists(struct walk *w, const struct pybpf_
 	 * A single waiting thread state is the next one. The order of several is taken from the C stack, and from 3.13
 	 * on from their frames on it.
 	 */
-	if (w->states.count <= w->place + 1 || !walk_has_shims(l) || walk_has_cframes(l)) {
+	if (w->states.count <= w->place + 1 || !walk_has_shims(l) || walk_has_cframe_chain(l)) {
 		w->place = 0;
 		return walk_enter_first(w, l);
 	}

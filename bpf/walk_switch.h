@@ -15,7 +15,8 @@ static __always_inline int walk_has_entries(const struct pybpf_layout *l)
 	return l->frame_entry != PYBPF_NO_OFFSET || l->frame_owner != PYBPF_NO_OFFSET;
 }
 
-static __always_inline int walk_has_cframe(const struct pybpf_layout *l)
+/* 3.11 and 3.12: the cframe says which frame runs. */
+static __always_inline int walk_finds_frame_by_cframe(const struct pybpf_layout *l)
 {
 	return l->cframe_frame != PYBPF_NO_OFFSET;
 }
@@ -114,7 +115,7 @@ static __always_inline int walk_is_whole(struct walk *w, const struct pybpf_layo
 /* The chain from a caller's thread state, which waits, is its stack. */
 static __always_inline int walk_is_callers(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	return stop != WALK_WRONG && (walk_has_cframe(l) ? !w->unproved : walk_is_whole(w, l, stop));
+	return stop != WALK_WRONG && (walk_finds_frame_by_cframe(l) ? !w->unproved : walk_is_whole(w, l, stop));
 }
 
 /* Begins at the next register that may hold the frame. Returns 1 when no register is left. */
@@ -165,7 +166,7 @@ static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_
  */
 static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {
-	if (walk_has_cframe(l)) {
+	if (walk_finds_frame_by_cframe(l)) {
 		if (w->attempt == WALK_FIRST && (!w->unproved || (w->stack.flags & PYBPF_STACK_NO_ROOT)))
 			return 1;
 		return walk_end_unproved(w, l, stop);
@@ -200,7 +201,7 @@ static __always_inline int walk_is_entry(const struct walk *w, const struct pybp
 	if (l->frame_entry != PYBPF_NO_OFFSET)
 		return walk_frame_u8(w, at, l->frame_entry);
 	/* Compiled code has no evaluation loop and no entry frame: a program of Nuitka's begins so. */
-	return walk_is_shim(w, l, at) || (!walk_has_cframe(l) && walk_is_compiled(w, l, frame, at));
+	return walk_is_shim(w, l, at) || (!walk_finds_frame_by_cframe(l) && walk_is_compiled(w, l, frame, at));
 }
 
 /*
@@ -258,7 +259,7 @@ static __always_inline enum walk_verdict walk_judge(struct walk *w, const struct
 	}
 	if (shim && w->attempt == WALK_REGISTER_FRAME && !w->stack.depth)
 		return WALK_NOT_NOW;
-	if (walk_has_cframe(l)) {
+	if (walk_finds_frame_by_cframe(l)) {
 		w->proof.met |= frame - w->datastack_chunk < w->datastack_top - w->datastack_chunk;
 		if (!w->proof.met && !popped && walk_is_on_data_stack(w, l, at))
 			return WALK_NOT_NOW;

@@ -62,7 +62,7 @@ static __always_inline enum walk_owner walk_read_tstate(struct walk *w, const st
 }
 
 /* 3.10 to 3.12 have a cframe on the C stack for each run of the evaluation loop. */
-static __always_inline int walk_has_cframes(const struct pybpf_layout *l)
+static __always_inline int walk_has_cframe_chain(const struct pybpf_layout *l)
 {
 	return l->tstate_cframe != PYBPF_NO_OFFSET;
 }
@@ -92,7 +92,7 @@ static __always_inline __u64 walk_innermost_anywhere(const struct walk *w, const
 {
 	__u64 frame = walk_u64(w, l->tstate_frame), cframe;
 
-	if (!walk_has_cframes(l)) /* 3.15's last frame, base_frame, is in the thread state */
+	if (!walk_has_cframe_chain(l)) /* 3.15's last frame, base_frame, is in the thread state */
 		return frame && frame - tstate >= WALK_TSTATE_SIZE;
 	cframe = walk_u64(w, l->tstate_cframe);
 	return frame && cframe - tstate >= WALK_TSTATE_SIZE ? cframe : 0;
@@ -106,7 +106,7 @@ static __always_inline __u64 walk_innermost(const struct walk *w, const struct p
 {
 	__u64 innermost = walk_innermost_anywhere(w, l, tstate);
 
-	return walk_has_cframes(l) && !walk_on_stack(w, innermost) ? 0 : innermost;
+	return walk_has_cframe_chain(l) && !walk_on_stack(w, innermost) ? 0 : innermost;
 }
 
 /* Returns the id of the thread state in the buffer (3.12+), which comes right before the data stack's chunk. */

@@ -129,9 +129,9 @@ static inline void exec_program(pid_t pid, const struct program *program)
 	if (process->in_kernel)
 		event.other_id = process->entry.proc_id;
 	entry.state = PYBPF_PROC_UNDECIDED;
-	if (file && file->kind == PYBPF_FILE_OTHER) {
+	if (file && file->kind == PYBPF_PROGRAM_OTHER) {
 		entry.state = PYBPF_PROC_OTHER;
-	} else if (file && file->kind == PYBPF_FILE_PYTHON) {
+	} else if (file && file->kind == PYBPF_PROGRAM_PYTHON) {
 		uint64_t bias = process->loaded[0].start + CODE_LINKED - file->code_start;
 
 		entry.runtimes[0] = (struct pybpf_runtime){

@@ -102,7 +102,7 @@ bool processes_files_add_python(struct processes_files *f, const struct pybpf_fi
 		.asyncio = python->asyncio,
 	};
 	program = runtime->addresses;
-	program.kind = python->is_static ? PYBPF_FILE_PYTHON : PYBPF_FILE_LOADS;
+	program.kind = python->is_static ? PYBPF_PROGRAM_PYTHON : PYBPF_PROGRAM_LOADS;
 	if (key)
 		tell_kernel(f, key, &program);
 	return runtime->validated;
@@ -110,7 +110,7 @@ bool processes_files_add_python(struct processes_files *f, const struct pybpf_fi
 
 void processes_files_add_other(struct processes_files *f, const struct pybpf_file_key *key)
 {
-	const struct pybpf_file program = {.kind = PYBPF_FILE_OTHER};
+	const struct pybpf_file program = {.kind = PYBPF_PROGRAM_OTHER};
 
 	/* The file of a process whose event was lost is not known. */
 	if (key->inode)
@@ -121,7 +121,7 @@ bool processes_files_is_other(const struct processes_files *f, const struct pybp
 {
 	struct pybpf_file program;
 
-	return !kernel_get_file(f->kernel, key, &program) && program.kind == PYBPF_FILE_OTHER;
+	return !kernel_get_file(f->kernel, key, &program) && program.kind == PYBPF_PROGRAM_OTHER;
 }
 
 void processes_files_trust_python(struct processes_files *f, const struct discovery_python *python)

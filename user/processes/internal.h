@@ -221,7 +221,7 @@ void processes_note_parents(const struct processes *p, struct processes_record *
 /* Notes the index of a process in the profile. Returns 0 or -ENOMEM. */
 int processes_tell_place(const struct processes *p, const struct processes_record *process, uint32_t in_profile);
 
-/* groups.c */
+/* containers.c */
 
 struct container;
 struct processes_groups *processes_groups_new(void);

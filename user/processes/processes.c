@@ -48,7 +48,7 @@ void processes_settle_ended(struct processes *p)
 		if (process->state != PROCESSES_LOOKING || !process->ended)
 			continue;
 		/* It was looked at, and nothing that it mapped since could be a Python: its program runs no Python. */
-		if (process->looked && !process->unknown_file && process->kind != PYBPF_FILE_LOADS)
+		if (process->looked && !process->unknown_file && process->kind != PYBPF_PROGRAM_LOADS)
 			processes_files_add_other(p->files, &process->file);
 		if (processes_files_is_other(p->files, &process->file))
 			process->state = PROCESSES_OTHER;
@@ -113,7 +113,7 @@ static void on_execed(struct processes *p, struct processes_record *process, con
 
 	link_after_exec(p, process, event->other_id);
 	repaired = processes_repair_entry(p, event);
-	if (!repaired && event->kind == PYBPF_FILE_PYTHON) {
+	if (!repaired && event->kind == PYBPF_PROGRAM_PYTHON) {
 		if (processes_reject_unwanted(p, process))
 			return;
 		process->known_before_run = event->state == PYBPF_PROC_READY;
@@ -163,7 +163,7 @@ static void on_mapping(const struct kernel_mapping *mapping, void *arg)
 		 */
 		if (found == PROCESSES_MAPPED_PYTHON || !processes_has_runtime(p, process, &place))
 			processes_look_again(p, process);
-	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_FILE_LOADS || process->mismatched) {
+	} else if (found == PROCESSES_MAPPED_PYTHON || process->kind != PYBPF_PROGRAM_LOADS || process->mismatched) {
 		processes_start_look(p, process, true);
 	} else if (!processes_reject_unwanted(p, process)) {
 		processes_make_ready(p, process, &place);

@@ -49,7 +49,7 @@ struct processes_record {
 	bool unanswered;                   /* the last question what it runs has no answer: it may be a Python or not */
 	double pending_since;       /* CLOCK_MONOTONIC seconds: when that answer was first waited for; 0: it is not */
 	struct pybpf_file_key file; /* the program's file */
-	uint32_t kind;              /* enum pybpf_file_kind: what the kernel knew of the file */
+	uint32_t kind;              /* enum pybpf_program_kind: what the kernel knew of the file */
 	uid_t user;                 /* valid if user_known */
 	bool user_known;
 	bool looked;            /* examined at least once */

@@ -34,7 +34,7 @@ void processes_start_look(struct processes *p, struct processes_record *process,
 	if (started)
 		p->starting_until = now + STARTING_S;
 	/* A program that is known to load a Python has not loaded it yet: the event of its mapping will follow. */
-	processes_schedule_look(p, process, started && process->kind == PYBPF_FILE_LOADS ? now + STARTING_S : now);
+	processes_schedule_look(p, process, started && process->kind == PYBPF_PROGRAM_LOADS ? now + STARTING_S : now);
 }
 
 void processes_look_soon(struct processes *p, struct processes_record *process)
