@@ -94,10 +94,9 @@ static __always_inline int native_word(struct native_scratch *n, __u64 addr, __u
 	return 0;
 }
 
-/* Searches of 2^14 mappings, 2^16 pages, 512 rows. */
+/* Searches of 2^14 mappings, 2^16 pages. */
 #define NATIVE_MAPPING_STEPS 15
 #define NATIVE_PAGE_STEPS    16
-#define NATIVE_ROW_STEPS     9
 
 /* Returns element i of a process's list. */
 static __always_inline const struct pybpf_native_mapping *native_mapping(const struct native_search *n, __u32 i)

@@ -36,7 +36,6 @@ struct pybpf_native_mapping {
 	__u32 pages; /* 0: it has no table, for good */
 };
 #define PYBPF_NATIVE_PAGE_MAPPINGS 128
-#define PYBPF_NATIVE_MAPPINGS_MAX  16383
 
 struct pybpf_native_page {
 	union {
@@ -119,7 +118,6 @@ enum pybpf_native_bp {
 #define PYBPF_NATIVE_FRAME(file, pc)   ((__u64)(file) << 32 | (__u32)(pc))
 #define PYBPF_NATIVE_FRAME_FILE(frame) ((__u32)((frame) >> 32) & 0xffffffu) /* 0: in no file */
 #define PYBPF_NATIVE_FRAME_PC(frame)   ((__u32)(frame))
-#define PYBPF_NATIVE_FILES_MAX         0xffffffu
 #define PYBPF_NATIVE_FRAME_EVAL        (1ull << 56)
 
 /* Whose instructions are told apart in frames. Those of a row are one otherwise, which keeps stacks few. */

@@ -17,10 +17,9 @@ struct waiting {
 #include "wait_call.h"
 
 /* include/linux/sched.h; the same since 4.14. */
-#define TASK_UNINTERRUPTIBLE 0x0002
-#define TASK_STOPPED         0x0004
-#define TASK_TRACED          0x0008
-#define TASK_DEAD            0x0080
+#define TASK_STOPPED 0x0004
+#define TASK_TRACED  0x0008
+#define TASK_DEAD    0x0080
 
 /* include/uapi/linux/stat.h */
 #define S_IFMT   0170000

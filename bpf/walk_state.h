@@ -260,11 +260,6 @@ static __always_inline __u32 walk_u32(const struct walk *w, __u16 offset)
 	return *(const __u32 *)(w->buffer + (offset & (WALK_BUFFER_MASK & ~3)));
 }
 
-static __always_inline __u8 walk_u8(const struct walk *w, __u16 offset)
-{
-	return w->buffer[offset & WALK_BUFFER_MASK];
-}
-
 /* Fields of the frame that lies at offset `at` of the chunk. */
 static __always_inline __u64 walk_frame_u64(const struct walk *w, __u32 at, __u16 offset)
 {

@@ -22,8 +22,8 @@
 #include "serve/metrics.h"
 #include "serve/serve.h"
 
-/* Between the times that it says that it is well. */
-#define TELL_MS 500
+/* Interval between looks for requests, in ms. */
+#define LOOK_MS 10
 
 static struct serve *serve;
 static bool answers_all, confines, is_ready, is_ill;
@@ -140,22 +140,22 @@ static bool obey(const char *line)
 /* Does what both sides want, until stdin ends or says so. */
 static void run(void)
 {
-	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = serve_fd(serve), .events = POLLIN}};
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct serve_request request;
 	char line[256];
 	int got = 0;
 
-	while (poll(fds, 2, TELL_MS) >= 0) {
+	while (poll(&input, 1, LOOK_MS) >= 0) {
 		if (!is_ill)
 			serve_tell_well(serve, is_ready);
-		if (fds[0].revents && (!fgets(line, sizeof(line), stdin) || !obey(line)))
+		if (input.revents && (!fgets(line, sizeof(line), stdin) || !obey(line)))
 			return;
-		while (fds[1].fd >= 0 && (got = serve_next(serve, &request)) > 0)
+		if (got < 0)
+			continue;
+		while ((got = serve_next(serve, &request)) > 0)
 			take_request(&request);
-		if (got < 0 && fds[1].fd >= 0) {
+		if (got < 0)
 			puts("{\"gone\": true}");
-			fds[1].fd = -1;
-		}
 	}
 }
 

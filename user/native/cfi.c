@@ -8,9 +8,8 @@
 #include "pybpf_native.h"
 
 /* DWARF's numbers of registers (System V ABI for x86-64, figure 3.36). */
-#define REGISTER_BP     6
-#define REGISTER_SP     7
-#define REGISTER_RETURN 16
+#define REGISTER_BP 6
+#define REGISTER_SP 7
 
 #define WORD 8
 

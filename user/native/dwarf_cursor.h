@@ -24,7 +24,6 @@ const char *dwarf_read_string(struct dwarf_cursor *c);
 struct dwarf_cursor dwarf_take(struct dwarf_cursor *c, uint64_t bytes);
 
 /* Encodings of pointers (LSB 5.0, 10.5.1): format in the low 4 bits, what they are relative to in the next 3. */
-#define DWARF_PE_OMIT   0xff
 #define DWARF_PE_FORMAT 0x0f
 #define DWARF_PE_BASE   0x70
 #define DWARF_PE_PCREL  0x10

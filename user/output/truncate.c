@@ -88,40 +88,6 @@ static struct profile_place place_of(const struct profile_group *group)
 	};
 }
 
-int output_frame_truncated(const struct profile *p, uint32_t frame, size_t width, FILE *out)
-{
-	static const char opening[] = " (", closing[] = ")";
-	const struct profile_frame *f = profile_frame_at(p, frame);
-	char *name, *file, *place = NULL, position[OUTPUT_POSITION_MAX];
-	struct profile_place at;
-	int err = -ENOMEM;
-
-	if (!width) {
-		output_frame(p, frame, out);
-		return 0;
-	}
-	name = output_escaped_copy(profile_string(p, f->name));
-	file = output_escaped_copy(profile_string(p, f->file));
-	if (!name || !file)
-		goto done;
-	at = profile_place_of(f);
-	output_position(&at, position);
-	if (asprintf(&place, "%s%s", file, *file ? position : "") < 0)
-		place = NULL;
-	err = place ? 0 : -ENOMEM;
-	err = err ?: output_truncate(&name, &place, strlen(opening) + strlen(closing), width);
-	if (err)
-		goto done;
-	fputs(name, out);
-	if (*place)
-		fprintf(out, "%s%s%s", opening, place, closing);
-done:
-	free(name);
-	free(file);
-	free(place);
-	return err;
-}
-
 /* Writes a line "place  name", and the text of its expression as far as it is known and there is room. */
 static int write_line(const struct profile *p, const struct profile_group *group, const char *place, const char *name,
 		      size_t width, FILE *out)

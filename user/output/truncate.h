@@ -23,8 +23,6 @@ int output_truncate(char **name, char **place, size_t between, size_t width);
 /* Returns the text escaped as by output_escaped(); the caller frees it. NULL: no memory. */
 char *output_escaped_copy(const char *text);
 
-/* Writes "qualname (file.py:LINE)" as output_frame() does, in at most width columns; 0: whole. Returns 0 or -ENOMEM. */
-int output_frame_truncated(const struct profile *p, uint32_t frame, size_t width, FILE *out);
 /*
  * Writes a function "qualname (file.py)", or with by_line a line "file.py:LINE  qualname", with ": TEXT" of its
  * expression where that is known and has room, and a line feed, in at most width columns; 0: whole. A function's file

@@ -181,11 +181,6 @@ uint64_t push_dropped(const struct push_counts *counts)
 	return sum;
 }
 
-int push_descriptor(const struct push *push)
-{
-	return push->keeper.socket;
-}
-
 /* Waits until the process has ended, or the time is up. */
 static void wait_for_end(const struct push *push, uint64_t until_ns)
 {

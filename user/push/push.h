@@ -108,9 +108,6 @@ const char *push_cause_name(enum push_cause cause);
 /* Returns the sum of what was dropped. */
 uint64_t push_dropped(const struct push_counts *counts);
 
-/* Returns a descriptor that is readable once the process is gone, for poll(). */
-int push_descriptor(const struct push *push);
-
 /*
  * Sends what waits for at most so many seconds; what is left then goes to the spool, or is dropped. Writes the last
  * counts, unless counts is NULL. Frees *ended and sets it to NULL; may be called with NULL there.

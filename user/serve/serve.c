@@ -116,11 +116,6 @@ const char *serve_address(const struct serve *serve)
 	return serve->address;
 }
 
-int serve_fd(const struct serve *serve)
-{
-	return serve->keeper.socket;
-}
-
 static void take_crash(struct serve *serve)
 {
 	serve->crashed = true;

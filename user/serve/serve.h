@@ -75,8 +75,6 @@ int serve_check(const struct serve_options *options, struct error *error);
 
 /* Returns where it listens: "http://127.0.0.1:6060", with the real port, or "unix:PATH". */
 const char *serve_address(const struct serve *serve);
-/* Returns the descriptor that is readable when serve_next() has something to tell, for poll(). */
-int serve_fd(const struct serve *serve);
 
 /*
  * Takes the next request, and never waits. Returns 1 with *request, 0 if there is none, or -EPIPE once the process and

@@ -116,25 +116,6 @@ static void test_text_of_expressions(void **unused)
 	profile_free(p);
 }
 
-/* Places give way as those of lines do. */
-static void test_expressions_fit(void **unused)
-{
-	struct profile *p = new_profile();
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	(void)unused;
-	on_expression(p, PROFILE_ROOT, "function", (struct profile_place){3, 1, 3, 4, 9});
-	assert_int_equal(output_frame_truncated(p, 0, 80, out), 0);
-	fputc('\n', out);
-	assert_int_equal(output_frame_truncated(p, 0, 20, out), 0);
-	fclose(out);
-	assert_string_equal(text, "function (app.py:3:5-9)\nfunction (...:3:5-9)");
-	free(text);
-	profile_free(p);
-}
-
 static void test_time(void **unused)
 {
 	struct profile *p = new_profile();
@@ -236,15 +217,10 @@ static void test_hostile_names(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expressions),
-		cmocka_unit_test(test_text_of_expressions),
-		cmocka_unit_test(test_expressions_fit),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_other_measure),
-		cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_expressions),   cmocka_unit_test(test_text_of_expressions),
+		cmocka_unit_test(test_lines),         cmocka_unit_test(test_time),
+		cmocka_unit_test(test_other_measure), cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_empty),         cmocka_unit_test(test_hostile_names),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

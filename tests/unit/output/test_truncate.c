@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames in the width of a terminal. */
+/* Names and places in the width of a terminal. */
 #include "output/truncate.h"
 #include "profiles.h"
 #include "base/text.h"
 
-static char *truncated(const struct profile *p, uint32_t frame, size_t width)
+/* "name (place)", of which both are shortened; width 0: whole. */
+static char *truncated(const char *name, const char *place, size_t width)
 {
-	size_t size;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
+	char *own_name = output_escaped_copy(name), *own_place = output_escaped_copy(place), *text = NULL;
 
-	assert_non_null(out);
-	assert_int_equal(output_frame_truncated(p, frame, width, out), 0);
-	assert_int_equal(fclose(out), 0);
+	assert_true(own_name && own_place);
+	if (width)
+		assert_int_equal(output_truncate(&own_name, &own_place, strlen(" ()"), width), 0);
+	assert_true(asprintf(&text, *own_place ? "%s (%s)" : "%s", own_name, own_place) > 0);
+	free(own_name);
+	free(own_place);
 	return text;
 }
 
-static void assert_truncated(const char *name, const char *file, int line, size_t width, const char *want)
+static void assert_truncated(const char *name, const char *place, size_t width, const char *want)
 {
-	struct profile *p = new_profile();
-	uint32_t frame = profile_add_frame(p, PROFILE_PYTHON, name, file, line, PROFILE_NO_LINE);
-	char *text = truncated(p, frame, width);
+	char *text = truncated(name, place, width);
 
 	assert_string_equal(text, want);
 	free(text);
-	profile_free(p);
 }
 
 static void test_frames(void **unused)
 {
 	(void)unused;
-	assert_truncated("Server.run", "app/server.py", 12, 0, "Server.run (app/server.py:12)");
-	assert_truncated("Server.run", "app/server.py", 12, 29, "Server.run (app/server.py:12)");
-	assert_truncated("Server.run", "app/server.py", 12, 28, "Server.run (...server.py:12)");
-	assert_truncated("Server.run", "app/server.py", 12, 24, "Server.run (...er.py:12)");
-	assert_truncated("Server.run", "app/server.py", 12, 18, "Server.run (...12)");
+	assert_truncated("Server.run", "app/server.py:12", 0, "Server.run (app/server.py:12)");
+	assert_truncated("Server.run", "app/server.py:12", 29, "Server.run (app/server.py:12)");
+	assert_truncated("Server.run", "app/server.py:12", 28, "Server.run (...server.py:12)");
+	assert_truncated("Server.run", "app/server.py:12", 24, "Server.run (...er.py:12)");
+	assert_truncated("Server.run", "app/server.py:12", 18, "Server.run (...12)");
 	/* From here on both give way. */
-	assert_truncated("Server.run", "app/server.py", 12, 14, "Ser...un (...)");
-	assert_truncated("Server.run", "", PROFILE_NO_LINE, 9, "Ser...run");
-	assert_truncated("run", "server.py", PROFILE_NO_LINE, 14, "run (...er.py)");
+	assert_truncated("Server.run", "app/server.py:12", 14, "Ser...un (...)");
+	assert_truncated("Server.run", "", 9, "Ser...run");
+	assert_truncated("run", "server.py", 14, "run (...er.py)");
 	/* A short place leaves its room to the name. */
-	assert_truncated("Server.handle.<locals>.answer", "a.py", 1, 26, "Server.....answer (a.py:1)");
+	assert_truncated("Server.handle.<locals>.answer", "a.py:1", 26, "Server.....answer (a.py:1)");
 }
 
 static void assert_function_truncated(const char *name, const char *file, size_t width, const char *want)
@@ -79,23 +78,17 @@ static void test_functions(void **unused)
 static void test_never_wider(void **unused)
 {
 	static const char *const texts[] = {"f", "Server.run", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", "a;b\\c\nd\xff"};
-	char long_name[4001];
-	struct profile *p = new_profile();
-	uint32_t frames[32], count = 0;
+	static char long_name[4001];
+	const char *all[] = {texts[0], texts[1], texts[2], texts[3], long_name};
 
 	(void)unused;
 	memset(long_name, 'x', sizeof(long_name) - 1);
-	long_name[sizeof(long_name) - 1] = '\0';
-	for (size_t i = 0; i < 5; i++) {
-		for (size_t k = 0; k < 5; k++)
-			frames[count++] = profile_add_frame(p, PROFILE_PYTHON, i < 4 ? texts[i] : long_name,
-							    k < 4 ? texts[k] : long_name, 7, PROFILE_NO_LINE);
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		char *whole = truncated(p, frames[i], 0);
+	for (size_t i = 0; i < 25; i++) {
+		const char *name = all[i / 5], *place = all[i % 5];
+		char *whole = truncated(name, place, 0);
 
 		for (size_t width = 10; width < 300; width++) {
-			char *text = truncated(p, frames[i], width);
+			char *text = truncated(name, place, width);
 
 			assert_true(text_width(text) <= width);
 			/* It is shortened only where it has to be, and then fills the width but for a wide character.
@@ -108,7 +101,6 @@ static void test_never_wider(void **unused)
 		}
 		free(whole);
 	}
-	profile_free(p);
 }
 
 int main(void)
