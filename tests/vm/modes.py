@@ -346,10 +346,13 @@ def check_top_states(outcome):
 
 
 def check_agent_wall(outcome):
-    """Its three threads live as long as the agent: each has a third. The first epoch may end before stacks are read."""
+    """
+    Its three threads live as long as the agent: each has a third. The first epoch may end before stacks are read. Time on
+    a CPU is the scheduler's, whose clock in an emulated machine differs by up to 1 % from that of waits.
+    """
     total = sum(count for _, count in outcome.stacks)
-    near("us of the thread that sleeps throughout", value(outcome.stacks, "sleeps_on", "[sleep]"), total / 3, 0.5, 1.001)
-    near("us of the main thread", value(outcome.stacks, "part_stands"), total / 3, 0.5, 1.001)
+    near("us of the thread that sleeps throughout", value(outcome.stacks, "sleeps_on", "[sleep]"), total / 3, 0.5, 1.01)
+    near("us of the main thread", value(outcome.stacks, "part_stands"), total / 3, 0.5, 1.01)
 
 
 def check_agent_gil(outcome):

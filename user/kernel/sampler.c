@@ -83,7 +83,7 @@ int kernel_probe_source(enum kernel_source source)
 	return 0;
 }
 
-/* Samples of one kind need no cookie, see kind_of() in bpf/pybpf.bpf.c. */
+/* Samples of one kind need no cookie, see kind_of() in bpf/outcome.bpf.h. */
 static bool kinds_differ(const struct kernel_options *options)
 {
 	for (size_t i = 1; i < options->nr_events; i++) {
