@@ -57,12 +57,14 @@ def check(says, listed, name, function):
     place = listed["[task: %s]" % name if name not in ("", SEVERAL) else name]
     took = says["took"][name]
     assert place["where"] == "%s (blocks.py:%d)" % (function, says["lines"][name]), place
-    assert place["count"] == len(took), (place, took)
+    # Callbacks of asyncio's own are of no task; one may be long because other processes had the CPU.
+    others = place["count"] - len(took)
+    assert others == 0 or (name == "" and others > 0), (place, took)
     # What a callback does before its first and after its last sample is not seen: a period each, on CPU.
     least = [seconds - 0.015 for seconds in says["ran"].get(name, took)]
     most = [seconds + 0.015 for seconds in says["most"][name]]
-    assert sum(least) < place["total_s"] < sum(most), (place, says)
-    assert max(least) < place["longest_s"] < max(most), (place, says)
+    assert sum(least) < place["total_s"] and max(least) < place["longest_s"], (place, says)
+    assert others or (place["total_s"] < sum(most) and place["longest_s"] < max(most)), (place, says)
 
 
 def short(says):

@@ -152,12 +152,13 @@ def count_by_names(stacks):
     return found
 
 
-def check_losses(run, without=0.03):
-    """Only what lies between two calls has no frames."""
-    samples = run.stats["samples"]
+def check_losses(run, without=0.1):
+    """Only what lies between two calls has no frames: 0.5 %, and more where other programs take the CPU from it there."""
+    samples, no_frames = run.stats["samples"], run.stats["without_python"]["no_frames"]
     assert samples["taken"] >= 50, run.stats
     assert samples["lost"] <= 0.01 * samples["asked"], run.stats
-    assert samples["python"] >= (1 - without) * samples["taken"], run.stats
+    assert samples["python"] + no_frames >= 0.99 * samples["taken"], run.stats
+    assert no_frames <= without * samples["taken"], (no_frames, samples)
     assert run.stats["without_python"]["no_thread_state"] <= 0.01 * samples["taken"], run.stats
     assert total(run.stacks()) == samples["python"]
 
