@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 
 import pytest
 
@@ -87,3 +88,13 @@ def test_limit_that_cannot_be(paths, option, value):
     assert run.code == 2
     sentence = harness.one_sentence(run.err)
     assert option in sentence and value in sentence
+
+
+def test_descriptors(tmp_path):
+    """A run takes three for each CPU, which is more than a shell allows on large machines; a command keeps its own limit."""
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))}
+    said = tmp_path / "said"
+    code = "import resource; open(%r, 'w').write(str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])); sum(range(20000000))" % str(said)
+    done = pybpf("-q", "-o", tmp_path / "p.folded", "--", harness.default_python().argv[0], "-c", code, **few)
+    assert done.code == 0, done.err
+    assert said.read_text() == "40" and total(harness.parse((tmp_path / "p.folded").read_text()))

@@ -47,6 +47,12 @@ struct host_clock_offsets {
 int host_read_clock_offsets(struct host_clock_offsets *out);
 
 /*
+ * Raises the limit of descriptors to its maximum, if it can be: a report may open hundreds of profiles at once, and a
+ * run has three descriptors for each CPU and session. The usual limit of 1,024 exists for programs that use select(2).
+ * Programs that are started later have it, too.
+ */
+void host_raise_descriptors(void);
+/*
  * Returns what to do if perf_event_open(2) has failed with -EACCES for events of a CPU, "; " before it, or "". Debian's
  * and Ubuntu's kernels ask for CAP_SYS_ADMIN where kernel.perf_event_paranoid is more than 2, which it is there by
  * default; others have no such value.

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "cli/cli.h"
 #include "cli/suggestions.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "profile/saved.h"
 
@@ -124,20 +124,6 @@ int cli_filter_check(struct profile_edit *edit)
 	return err == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }
 
-/*
- * Raises the limit of descriptors to its maximum: a report may open hundreds of profiles at once. The usual limit of
- * 1,024 exists for programs that use select(2).
- */
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static void refuse_number(size_t wanted, size_t possible)
 {
 	log_error(
@@ -151,7 +137,7 @@ int cli_filter_open(struct cli_paths *paths)
 	struct error error;
 	int err = 0;
 
-	raise_limit();
+	host_raise_descriptors();
 	for (size_t i = 0; i < paths->count && !err; i++) {
 		struct cli_path *path = &paths->items[i];
 

@@ -518,6 +518,8 @@ int kernel_load(struct kernel *k)
 	struct utsname host = {0};
 	int err = kernel_check_events(k, &needs);
 
+	/* A command that is profiled was started before, and keeps its own. */
+	host_raise_descriptors();
 	if (!err && k->options.native)
 		err = check_native(k);
 	if (err)
