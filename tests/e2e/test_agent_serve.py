@@ -214,7 +214,8 @@ def test_profiles_begin_together(tmp_path):
             end(process)
     assert [status for status, _ in answers] == 8 * [200]
     begins = sorted({next(of(gzip.decompress(body), TIME_NS)) for _, body in answers})
-    assert all(after - before > 950_000_000 for before, after in zip(begins, begins[1:])), begins
+    # How long the maps are read before a beginning, and when the clock is read after it, depends on the machine.
+    assert all(after - before > 500_000_000 for before, after in zip(begins, begins[1:])), begins
     assert all(pprof_total(body) > 0 for _, body in answers)
 
 

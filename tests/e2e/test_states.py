@@ -41,8 +41,8 @@ def test_gil_keeps_threads_that_hold_it(python):
     # 2.7's threads share a CPU unevenly.
     assert every["without_gil"] > 5 and every["with_gil"] > 0, every
     assert held["with_gil"] > 0, (held, every)
-    # It holds the GIL for moments: when it calls the hash's constructor, and when that returns.
-    assert held["without_gil"] <= max(2, 0.05 * every["without_gil"]), (held, every)
+    # It holds the GIL for moments, when it calls the hash's constructor and when that returns: others may take the CPU there.
+    assert held["without_gil"] <= max(3, 0.2 * every["without_gil"]), (held, every)
     assert run.stats["other_states"]["other_state"] > 3, run.stats
 
 

@@ -256,11 +256,18 @@ def test_a_source_that_changed_is_not_shown(tmp_path):
         with terminal("-p", target.pid, "-i", "0.3", lines=50) as screen:
             screen.until(shows("large (changes.py"))
             screen.keys("Enter", "Enter")
-            lines = screen.until(shows("its text is not shown"))
-            assert not shows("another")(lines)
-            heat = {int(line.split()[3]): line.split() for line in lines[5:-1] if line.strip()}
+            heat = {}
+
+            def has_all_lines(lines):
+                """On a busy machine there are few samples in the first interval."""
+                assert not shows("another")(lines)
+                if shows("its text is not shown")(lines):
+                    heat.update({int(line.split()[3]): line.split() for line in lines[5:-1] if line.strip()})
+                return {16, called} <= set(heat)
+
             called = next(i for i, line in enumerate(SHARES.read_text().split("\n"), 1) if line.strip() == "work()")
-            assert {16, called} <= set(heat) and heat[called][0] == "0.00" and heat[called][2] == "########"
+            screen.until(has_all_lines)
+            assert heat[called][0] == "0.00" and heat[called][2] == "########"
 
 
 def folded(path):
