@@ -53,10 +53,10 @@ def run_blocks(python, kind, tmp_path, *options):
 
 
 def check(says, listed, name, function):
-    """As many callbacks, as long, and at that line."""
+    """As many callbacks, as long, and at that line; one that lost the CPU two lines before it was there as long."""
     place = listed["[task: %s]" % name if name not in ("", SEVERAL) else name]
-    took = says["took"][name]
-    assert place["where"] == "%s (blocks.py:%d)" % (function, says["lines"][name]), place
+    took, line = says["took"][name], says["lines"][name]
+    assert place["where"] in ["%s (blocks.py:%d)" % (function, at) for at in (line, line - 2)], place
     # Callbacks of asyncio's own are of no task; one may be long because other processes had the CPU.
     others = place["count"] - len(took)
     assert others == 0 or (name == "" and others > 0), (place, took)

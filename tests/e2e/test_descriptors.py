@@ -30,6 +30,16 @@ def descriptors(pid):
     return links
 
 
+def descriptors_at_rest(pid):
+    """The same of the main process, but for those that it has for a moment: it reads how large its maps are."""
+
+    def read():
+        links = descriptors(pid)
+        return None if any("/fdinfo/" in link for link in links.values()) else links
+
+    return harness.wait_for(read)
+
+
 def kind_of(link):
     if link.startswith("anon_inode:"):
         return link.partition(":")[2].strip("[]")
@@ -68,7 +78,7 @@ def test_each_process_of_a_run(spinning, tmp_path):
     ) as process:
         forkserver = forkserver_of(process.pid)
         committer, helpers = committer_of(process.pid), children(forkserver)
-        main = descriptors(process.pid)
+        main = descriptors_at_rest(process.pid)
         forkservers, committers, openers = map(descriptors, (forkserver, committer, opener_of(process.pid)))
         helping = [descriptors(pid) for pid in helpers]
         err = os.readlink("/proc/%d/fd/2" % process.pid)
