@@ -98,3 +98,19 @@ def test_descriptors(tmp_path):
     done = pybpf("-q", "-o", tmp_path / "p.folded", "--", harness.default_python().argv[0], "-c", code, **few)
     assert done.code == 0, done.err
     assert said.read_text() == "40" and total(harness.parse((tmp_path / "p.folded").read_text()))
+
+
+def test_too_few_descriptors_for_the_opener(tmp_path):
+    """It is the last that a run opens: with those for all else the run goes on, and says what it is without."""
+
+    def run(pid, limit):
+        few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))}
+        return pybpf("-p", pid, "-d", 0.1, "-o", tmp_path / "p.folded", **few)
+
+    with harness.target(harness.default_python(), "spin.py") as target:
+        least, enough = 20, 4096
+        while enough - least > 1:
+            middle = (least + enough) // 2
+            least, enough = (least, middle) if run(target.pid, middle).code == 0 else (middle, enough)
+        done = run(target.pid, enough)
+    assert done.code == 0 and "CPUs that come online during the run are not sampled" in done.err, done.err

@@ -95,7 +95,7 @@ static struct agent_part *find_part(struct agent *a, enum serve_what what)
 	return NULL;
 }
 
-/* Notes a profile that is to begin, or answers why there is none. */
+/* Notes a profile that will begin soon, or answers why it cannot. */
 static void note_profile(struct agent *a, const struct serve_request *request)
 {
 	struct agent_part *part = find_part(a, request->what);

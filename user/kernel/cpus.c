@@ -92,8 +92,7 @@ static bool have_changed(struct kernel_cpus *cpus)
 }
 
 /*
- * Has an event opened that a CPU lacks. Returns 1 with its descriptors; 0 if there is none to be opened, as the CPU is
- * offline; or negative errno.
+ * Asks for an event that a CPU lacks. Returns 1 with its descriptors, 0 if the CPU is offline, or negative errno.
  */
 static int reopen(struct kernel *k, enum kernel_opener_what what, int number, int cpu, int fds[2])
 {

@@ -6,8 +6,8 @@
 struct kernel;
 
 /*
- * Returns the number of CPUs up to the last one that is there, online or not: a machine that CPUs can be added to has
- * many more possible ones. Or negative errno.
+ * Returns one more than the highest number of a CPU that the machine has, online or not; or negative errno. It is often
+ * less than the number of possible CPUs, which counts those that could be added.
  */
 int kernel_present_cpus(void);
 

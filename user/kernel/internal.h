@@ -29,7 +29,7 @@ struct ring_buffer;
 struct kernel_attached {
 	struct bpf_link *link;            /* NULL while the CPU is offline, and if the opener has attached it */
 	int fd;                           /* the perf event's descriptor, owned by the link if there is one; else -1 */
-	int link_fd;                      /* the opener's link; -1: there is none */
+	int link_fd;                      /* of the link that the opener made; else -1 */
 	const struct kernel_event *event; /* NULL: a tracepoint or function, of no CPU */
 	int cpu;
 	uint64_t enabled_ns; /* the time for which the event was enabled, when it was asked last */

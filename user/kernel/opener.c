@@ -98,15 +98,13 @@ static void run(int socket, void *state)
 	_exit(0);
 }
 
-int kernel_start_opener(struct kernel *k)
+void kernel_start_opener(struct kernel *k)
 {
 	struct begin begin = {.kernel = k, .parent = getpid()};
 	struct error error;
-	int err = child_start(&k->opener, "opens events on CPUs that come online", run, &begin, &error);
 
-	if (err)
-		log_error("%s", error.text);
-	return err;
+	if (child_start(&k->opener, "opens events on CPUs that come online", run, &begin, &error))
+		log_warn("%s; CPUs that come online during the run are not sampled", error.text);
 }
 
 void kernel_end_opener(struct kernel *k)

@@ -12,10 +12,10 @@
 struct kernel;
 
 /*
- * Forks it, once the sampler is attached. To be called by a process with one thread. Returns 0, or negative errno after
- * reporting what failed.
+ * Forks it, once the sampler is attached. To be called by a process with one thread. Where that fails, as there are no
+ * descriptors left, it says what the run is without.
  */
-int kernel_start_opener(struct kernel *k);
+void kernel_start_opener(struct kernel *k);
 void kernel_end_opener(struct kernel *k);
 
 enum kernel_opener_what {

@@ -185,11 +185,16 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count)
 
 int session_attach(struct session *s)
 {
+	int err;
+
 	s->attach_ns = clock_ns(CLOCK_MONOTONIC);
 	s->start_ns = clock_ns(CLOCK_REALTIME);
 	s->machine_begin = session_machine_read();
 	processes_begin_cpu(s->processes);
-	return session_measures_attach(s) ?: kernel_start_opener(s->kernel);
+	err = session_measures_attach(s);
+	if (!err)
+		kernel_start_opener(s->kernel);
+	return err;
 }
 
 void session_end_at(struct session *s, double when)
