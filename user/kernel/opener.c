@@ -17,8 +17,8 @@
 #include "rights/priority.h"
 #include "rights/rights.h"
 
-/* Seconds for which its end is waited for. */
-#define GRACE_S 1.0
+/* Seconds for which its end is waited for: it has nothing to finish. */
+#define GRACE_S 0.1
 /* For which an answer is, in ms: opening an event takes some 20 us. */
 #define ANSWER_MS 200
 
