@@ -9,10 +9,13 @@
 The part of the kernel's protocol (include/uapi/linux/fuse.h, version 7.31) that opening, mapping and reading takes.
 """
 
+import collections
 import contextlib
 import ctypes
+import mmap
 import os
 import pathlib
+import select
 import signal
 import struct
 import subprocess
@@ -59,40 +62,89 @@ def answer(opcode, node, body, content):
     return b"" if opcode in (RELEASE, FLUSH) else ENOSYS
 
 
-def serve(fd, content):
+class Counts:
+    """What both server and test see: who gave up a question, and who closed the file."""
+
+    FIELDS = ("interrupted", "released", "signals")
+
+    def __init__(self, fd):
+        self.numbers = memoryview(mmap.mmap(fd, 4 * len(self.FIELDS))).cast("I")
+
+    def raise_(self, name):
+        self.numbers[self.FIELDS.index(name)] += 1
+
+    def __getattr__(self, name):
+        return self.numbers[self.FIELDS.index(name)]
+
+
+class Questions:
+    """Those that were not answered yet, in their order."""
+
+    def __init__(self, fd, counts):
+        self.fd, self.counts, self.waiting = fd, counts, collections.deque()
+        self.woken, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
+
+    def take(self, timeout=None):
+        """Waits for a question or a signal."""
+        ready, _, _ = select.select([self.fd, self.woken], [], [], timeout)
+        if self.woken in ready:
+            os.read(self.woken, 64)
+        if self.fd in ready:
+            question = os.read(self.fd, 1 << 20)
+            opcode = HEAD.unpack_from(question)[1]
+            if opcode == INTERRUPT:
+                self.counts.raise_("interrupted")
+            elif opcode != FORGET:
+                self.waiting.append(question)
+
+
+def serve(fd, content, counts):
     state = {"silent": False, "late": 0.0}
-    signal.signal(signal.SIGUSR1, lambda *_: state.update(silent=True))
-    signal.signal(signal.SIGUSR2, lambda *_: state.update(late=float(os.environ["LATE_S"])))
-    signal.signal(signal.SIGHUP, lambda *_: state.update(late=0))
+    questions = Questions(fd, counts)
+
+    def when(number, **change):
+        signal.signal(number, lambda *_: (state.update(change), counts.raise_("signals")))
+
+    when(signal.SIGUSR1, silent=True)
+    when(signal.SIGUSR2, late=float(os.environ["LATE_S"]))
+    when(signal.SIGHUP, late=0)
     while True:
-        try:
-            question = os.read(fd, 1 << 20)
-        except OSError:
-            return
+        while not questions.waiting or state["silent"]:
+            questions.take()
+        question, begin = questions.waiting.popleft(), time.monotonic()
+        while (left := begin + state["late"] - time.monotonic()) > 0:
+            questions.take(left)
         _, opcode, unique, node, *_ = HEAD.unpack_from(question)
-        if state["silent"] or opcode in (FORGET, INTERRUPT):
-            continue
-        time.sleep(state["late"])
         said = answer(opcode, node, question[HEAD.size :], content)
         error, data = (-said, b"") if isinstance(said, int) else (0, said)
         with contextlib.suppress(OSError):
             os.write(fd, ANSWER.pack(ANSWER.size + len(data), error, unique) + data)
+        if opcode == RELEASE:
+            counts.raise_("released")
 
 
 class Server:
-    def __init__(self, process):
-        self.process = process
+    def __init__(self, process, counts):
+        self.process, self.counts = process, counts
+
+    def tell(self, number):
+        before = self.counts.signals
+        self.process.send_signal(number)
+        until = time.monotonic() + 60
+        while self.counts.signals == before and time.monotonic() < until:
+            time.sleep(0.005)
 
     def silence(self):
-        self.process.send_signal(signal.SIGUSR1)
-        time.sleep(0.1)
+        self.tell(signal.SIGUSR1)
 
     def delay(self):
-        self.process.send_signal(signal.SIGUSR2)
-        time.sleep(0.1)
+        self.tell(signal.SIGUSR2)
 
     def hurry(self):
-        self.process.send_signal(signal.SIGHUP)
+        """Answers at once again, and what waits, too."""
+        self.tell(signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -111,19 +163,24 @@ def mounted(folder, content, late_s=0.3):
         raise Missing(f"mount -t fuse: {error}")
     source = folder.parent / "content"
     source.write_bytes(content)
+    counts = os.memfd_create("counts")
+    os.ftruncate(counts, mmap.PAGESIZE)
     process = subprocess.Popen(
-        [sys.executable, __file__, str(fd), str(source)], pass_fds=[fd], env={**os.environ, "LATE_S": str(late_s)}
+        [sys.executable, __file__, str(fd), str(source), str(counts)],
+        pass_fds=[fd, counts],
+        env={**os.environ, "LATE_S": str(late_s)},
     )
     os.close(fd)
     try:
         os.stat(folder / os.fsdecode(NAME))  # the server answers, and so takes signals
-        yield Server(process)
+        yield Server(process, Counts(counts))
     finally:
         # The kernel ends what waits for an answer when the last descriptor is closed.
         process.kill()
         process.wait()
+        os.close(counts)
         libc.umount2(os.fsencode(folder), MNT_DETACH)
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes())
+    serve(int(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes(), Counts(int(sys.argv[3])))

@@ -127,8 +127,8 @@ def test_hangups_while_it_starts(tmp_path):
             for _ in range(200):
                 process.send_signal(signal.SIGHUP)
                 time.sleep(0.002)
+            harness.wait_for(lambda: harness.samples_now(process.pid))
             until = cpu_s(target.pid) + 0.2
-            harness.wait_for(folder.exists)
             harness.wait_for(lambda: cpu_s(target.pid) > until)
             said = end(process).splitlines()
     assert said and all("was read again" in line for line in said), said

@@ -252,26 +252,30 @@ def test_a_file_system_that_answers_late_for_a_moment(late, tmp_path):
     path = tmp_path / "out.pybpf"
     with contextlib.ExitStack() as stack:
         try:
-            server = stack.enter_context(fuse.mounted(tmp_path / "mnt", LATE.encode(), 0.3))
+            server = stack.enter_context(fuse.mounted(tmp_path / "mnt", LATE.encode(), 60))
         except fuse.Missing as error:
             pytest.skip(f"no file system in user space here: {error}")
         argv = [harness.default_python().argv[0], str(tmp_path / "mnt" / "file")]
         process = stack.enter_context(harness.started(argv))
         harness.wait_for(lambda: "sum(range" in harness.pybpf("dump", "-p", process.pid).out)
+        os.stat(argv[1])  # answered after all that came before
+        closed, given_up = server.counts.released, server.counts.interrupted
         if late == "when it is met":
             server.delay()
         run = stack.enter_context(
             harness.started([harness.PYBPF, "-p", str(process.pid), "-o", str(path), "-F", "199"], stderr=subprocess.PIPE)
         )
-        harness.wait_for(lambda: harness.samples_now(run.pid))
-        time.sleep(0.5)
-        server.hurry()
-        time.sleep(1.5)
+        if late == "when it is met":
+            # How its path is to be shown, and which file it is.
+            harness.wait_for(lambda: server.counts.interrupted >= given_up + 2)
+            server.hurry()
+        harness.wait_for(lambda: server.counts.released > closed)
         if late == "when its text is read":
             server.delay()
         run.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        server.hurry()
+        if late == "when its text is read":
+            harness.wait_for(lambda: server.counts.interrupted > given_up)
+            server.hurry()
         _, err = run.communicate(timeout=harness.PATIENCE)
     assert run.returncode == 0, err
     assert b"# the text of it" in gzip.decompress(path.read_bytes().partition(b"\n")[2])
