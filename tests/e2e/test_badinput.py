@@ -204,12 +204,12 @@ def test_32_bit_process(tmp_path):
     assert "32-bit" in sentence or "64-bit" in sentence
 
 
-def as_nobody(*args):
+def as_nobody(*args, user=65534):
     """A command line that runs without any capability, as a user who owns nothing."""
     return [
         "setpriv",
-        "--reuid=65534",
-        "--regid=65534",
+        "--reuid=%d" % user,
+        "--regid=%d" % user,
         "--clear-groups",
         "--bounding-set=-all",
         *args,

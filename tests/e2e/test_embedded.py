@@ -154,7 +154,7 @@ def test_own_program(tmp_path):
     source.write_text(EMBED)
     environment = build_embedding(python, source, program)
     with harness.started([str(program)], env=environment) as process:
-        time.sleep(0.5)
+        harness.wait_for(lambda: "burn" in harness.pybpf("dump", "-p", process.pid).out)
         run = harness.record_busy(process.pid)
     harness.check_account(run)
     leaves = sum(n for stack, n in run.stacks() if [f.name for f in stack] == ["<module>", "burn"])

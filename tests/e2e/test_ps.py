@@ -208,10 +208,13 @@ def with_proc(hidepid, argv):
     return ["unshare", "--mount", "/bin/sh", "-c", mount, str(hidepid), *argv]
 
 
+NO_USER = 64999  # who has no process of another test
+
+
 def as_nobody_with_proc(hidepid):
     with public_copy() as binary, sleeping() as (process,):
-        whole = with_proc(hidepid, as_nobody(binary, "ps"))
-        one = with_proc(hidepid, as_nobody(binary, "ps", "-p", str(process.pid), "--json"))
+        whole = with_proc(hidepid, as_nobody(binary, "ps", user=NO_USER))
+        one = with_proc(hidepid, as_nobody(binary, "ps", "-p", str(process.pid), "--json", user=NO_USER))
         return process.pid, *[subprocess.run(argv, capture_output=True, text=True) for argv in (whole, one)]
 
 
