@@ -261,6 +261,28 @@ static __noinline int sample_describe(struct scratch *s)
 	return 1;
 }
 
+/* Returns why the finished walk has no stack, an enum pybpf_stack_id; 0 when it has one, whose tasks are then known. */
+static __noinline __u64 find_no_stack(struct scratch *s)
+{
+	enum pybpf_counter outcome = classify(&s->walk);
+
+	if (s->nr_runtimes < 2)
+		remember_thread(s);
+	if (cfg_states_only)
+		return PYBPF_STACK_ID_SHORT;
+	if (outcome == PYBPF_COUNT_NO_THREAD_STATE)
+		return PYBPF_STACK_ID_NO_THREAD;
+	if (outcome == PYBPF_COUNT_NO_INTERPRETER)
+		return PYBPF_STACK_ID_NO_INTERPRETER;
+	if (outcome == PYBPF_COUNT_NO_FRAMES)
+		return PYBPF_STACK_ID_NO_FRAMES;
+	if (outcome != PYBPF_COUNT_PYTHON)
+		return PYBPF_STACK_ID_UNREADABLE;
+	if (cfg_async)
+		take_tasks(s, PYBPF_CONTEXT_SWITCH);
+	return 0;
+}
+
 /*
  * Counts the stack. Returns 1 when it has to be sent now: then this caller, and no other one on any CPU, announces its
  * code objects, sends it, and calls stack_unsent if that fails.

@@ -85,28 +85,6 @@ static __noinline __u64 announce_stack(struct loop_context *c)
 	return *id;
 }
 
-/* Returns why the finished walk has no stack, an enum pybpf_stack_id; 0 when it has one, whose tasks are then known. */
-static __noinline __u64 find_no_stack(struct scratch *s)
-{
-	enum pybpf_counter outcome = classify(&s->walk);
-
-	if (s->nr_runtimes < 2)
-		remember_thread(s);
-	if (cfg_states_only)
-		return PYBPF_STACK_ID_SHORT;
-	if (outcome == PYBPF_COUNT_NO_THREAD_STATE)
-		return PYBPF_STACK_ID_NO_THREAD;
-	if (outcome == PYBPF_COUNT_NO_INTERPRETER)
-		return PYBPF_STACK_ID_NO_INTERPRETER;
-	if (outcome == PYBPF_COUNT_NO_FRAMES)
-		return PYBPF_STACK_ID_NO_FRAMES;
-	if (outcome != PYBPF_COUNT_PYTHON)
-		return PYBPF_STACK_ID_UNREADABLE;
-	if (cfg_async)
-		take_tasks(s, PYBPF_CONTEXT_SWITCH);
-	return 0;
-}
-
 /*
  * Begins the walk of a thread state of another thread, which may run meanwhile. Returns whether it has begun. A global
  * function, as the next: the verifier checks it once.
