@@ -67,6 +67,7 @@ class Run:
     err: str
     stats: dict = field(default_factory=dict)
     stalled_s: float = 0
+    stolen_s: float = 0
 
     def stacks(self):
         return parse(self.out)

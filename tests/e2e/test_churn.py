@@ -57,7 +57,7 @@ def test_fork_storm(interpreter, count, rate, milliseconds):
     _, samples, cpu_s, stretches = check_children(run, children, "child")
     # A child also takes time to be forked and to end.
     processes.at_least(run, samples, count * milliseconds / 1000, stretches)
-    processes.at_most(samples, cpu_s, stretches)
+    processes.at_most(run, samples, cpu_s, stretches)
     assert run.stats["processes"]["started"] >= count
     assert run.stats["processes"]["missed"] <= 0.01 * count
 
@@ -83,7 +83,7 @@ def test_scripts_by_the_hundred(milliseconds, count, share):
     check_named(run, share)
     _, samples, cpu_s, stretches = check_children(run, said["children"], "script")
     processes.at_least(run, samples, share * count * milliseconds / 1000, stretches)
-    processes.at_most(samples, cpu_s, stretches)
+    processes.at_most(run, samples, cpu_s, stretches)
 
 
 def test_exec_chain():
@@ -158,7 +158,7 @@ def test_idle_and_busy():
     assert run.stats["processes"]["seen"] >= 330
     seen, samples, cpu_s, stretches = check_children(run, children, "process")
     processes.at_least(run, samples, 30 * LONG_S, stretches)
-    processes.at_most(samples, cpu_s, stretches)
+    processes.at_most(run, samples, cpu_s, stretches)
     for pid, _, spent_s, _, switches in children:
         processes.agree(run, burnt(seen[pid][1]), spent_s, switches, what="samples of process %d" % pid)
 

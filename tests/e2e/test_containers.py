@@ -73,7 +73,7 @@ def spinning(stacks, share=0.95):
 def check_spent(run, samples, cpu_s, name):
     """There were some samples before and after the time was read."""
     processes.at_least(run, samples, cpu_s, 250 * cpu_s, what="samples of " + name)
-    processes.at_most(samples, cpu_s + MARGIN_S, 250 * cpu_s, what="samples of " + name)
+    processes.at_most(run, samples, cpu_s + MARGIN_S, 250 * cpu_s, what="samples of " + name)
 
 
 def check_inside(found, one):

@@ -292,4 +292,4 @@ def test_python_that_is_loaded_later(interpreter, library, tmp_path):
     samples = sum(count for stack, count in stacks if "burn" in [frame.name for frame in stack])
     # Until pybpf has looked at the library, which on a busy machine takes it some time, it is no Python.
     processes.at_least(run, samples, 0.75 * 0.6, 60)
-    processes.at_most(samples, 0.6, 60)
+    processes.at_most(run, samples, 0.6, 60)
