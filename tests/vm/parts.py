@@ -140,7 +140,10 @@ def map_pages():
     import mmap
 
     memory = mmap.mmap(-1, KEPT, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    try:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    except OSError:  # a kernel without large pages, such as one with PREEMPT_RT
+        pass
     for page in range(0, KEPT, PAGE):
         memory[page] = 1
     return memory
