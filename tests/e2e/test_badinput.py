@@ -241,13 +241,19 @@ def test_no_privilege(spinning):
             assert done.returncode == 0 and done.stdout.strip(), done.stderr
 
 
-def test_no_privilege_where_sudo_finds_it():
-    hide = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /usr/local/bin && shift && exec "$@"', "sh"]
+@pytest.mark.parametrize("folder, program", [("/usr/bin", "pybpf"), ("/usr/local/bin", "/usr/local/bin/pybpf")])
+def test_no_privilege_where_sudo_looks(folder, program):
+    """Also in /usr/local/bin, which is in the path of some distributions' sudo only. The words are quoted for a shell."""
+    over = 'mount -t overlay overlay -o "lowerdir=$1:$2" "$2" && shift 2 && exec "$@"'
     with public_copy() as binary:
-        done = subprocess.run([*hide, os.path.dirname(binary), *as_nobody("/usr/local/bin/pybpf", "--comm", "a b*", "-d", "1")],
-                              capture_output=True, text=True)
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", over, "sh", os.path.dirname(binary), folder,
+                               *as_nobody(folder + "/pybpf", "--comm", "a b*", "-d", "1")], capture_output=True, text=True)
+    assert "run `sudo %s --comm 'a b*' -d 1`" % program in one_sentence(done.stderr)
+
+
+def test_no_privilege_with_a_quote():
+    with public_copy() as binary:
         quoted = subprocess.run(as_nobody(binary, "--comm", "it's"), capture_output=True, text=True)
-    assert "run `sudo pybpf --comm 'a b*' -d 1`" in one_sentence(done.stderr)
     assert "run `sudo %s ...`" % binary in one_sentence(quoted.stderr)
 
 

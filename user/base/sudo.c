@@ -27,12 +27,13 @@ static bool add_word(char *text, size_t size, const char *word)
 	return true;
 }
 
-/* Returns whether the file is one that sudo runs by the name: in a folder that Linux distributions have in secure_path.
+/*
+ * Returns whether the file is one that sudo runs by the name: in a folder that every Linux distribution has in
+ * secure_path. Those below /usr/local are not in that of RHEL and Amazon Linux.
  */
 static bool is_found_by_sudo(const char *path)
 {
-	static const char *const folders[] = {"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/",
-					      "/usr/bin/",        "/sbin/",          "/bin/"};
+	static const char *const folders[] = {"/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"};
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		size_t length = strlen(folders[i]);
