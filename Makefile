@@ -331,15 +331,16 @@ install: $(PROGRAM)
 uninstall:
 	@for pair in $(INSTALLED); do rm -fv "$(DESTDIR)$(PREFIX)/$${pair#*:}" || exit 1; done
 
-# SOURCE_DATE_EPOCH is the time that they say, else that of the commit. MAINTAINER is who answers for the packages.
+# SOURCE_DATE_EPOCH is the time that they say, else that of the commit. MAINTAINER='NAME <ADDRESS>' is who answers for the packages.
 DIST ?= $(BUILD)/dist
 ARTEFACTS ?= tarball deb rpm wheel sdist image sbom
-MAINTAINER ?= The pybpf authors <authors@pybpf.example>
+MAINTAINER ?=
 export STRIP ?= strip
 .PHONY: dist
 dist: $(BUILD)/pybpf-static
-	@rm -rf '$(DIST)'
-	@$(MAKE) --no-print-directory -s -o $(BUILD)/pybpf-static install DESTDIR='$(abspath $(DIST))/stage' PREFIX=/usr PROGRAM=$(BUILD)/pybpf-static >/dev/null
+	@! cd '$(DIST)' 2>/dev/null || { rm -rf pybpf-stage && \
+		rm -f SHA256SUMS pybpf_[0-9]*.deb pybpf-[0-9]*.rpm pybpf-[0-9]*.whl pybpf-[0-9]*.tar pybpf-[0-9]*.tar.gz pybpf-[0-9]*.spdx.json; }
+	@$(MAKE) --no-print-directory -s -o $(BUILD)/pybpf-static install DESTDIR='$(abspath $(DIST))/pybpf-stage' PREFIX=/usr PROGRAM=$(BUILD)/pybpf-static >/dev/null
 	@tools/dist/run --out '$(DIST)' --map $(BUILD)/pybpf-static.map --version '$(VERSION)' --arch '$(ARCH)' --maintainer '$(MAINTAINER)' $(ARTEFACTS)
 
 .PHONY: demo

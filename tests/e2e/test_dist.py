@@ -49,15 +49,20 @@ def make_dist(top, *options):
     done = subprocess.run(["make", "-s", "-j2", *map(str, options), "dist"], cwd=top, env={**CLEAN, "SOURCE_DATE_EPOCH": EPOCH},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
     assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+def pack(folder, *options):
+    """Packs the binary that make test-programs has linked."""
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("make dist makes packages on Debian")
+    return make_dist(TOP, "-o", PYBPF, "-o", test_static.STATIC, "BUILD=%s" % BUILD, "DIST=%s" % folder, *options)
 
 
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory):
-    """Made of the binary that make test-programs has linked."""
-    if not shutil.which("dpkg-deb"):
-        pytest.skip("make dist makes packages on Debian")
     folder = tmp_path_factory.mktemp("dist")
-    make_dist(TOP, "-o", PYBPF, "-o", test_static.STATIC, "BUILD=%s" % BUILD, "DIST=%s" % folder)
+    pack(folder)
     return folder
 
 
@@ -90,7 +95,7 @@ def check_profile(folded):
 
 def test_sums(dist):
     rows = [row.split("  ") for row in (dist / "SHA256SUMS").read_text().splitlines()]
-    assert {name for _, name in rows} == {path.name for path in dist.iterdir()} - {"stage", "SHA256SUMS"}
+    assert {name for _, name in rows} == {path.name for path in dist.iterdir()} - {"pybpf-stage", "SHA256SUMS"}
     for digest, name in rows:
         assert hashlib.sha256((dist / name).read_bytes()).hexdigest() == digest
 
@@ -116,6 +121,27 @@ def test_times_and_owners(dist):
                 assert (member.mtime, member.uid, member.gid, member.uname) == (int(EPOCH), 0, 0, ""), (path, member.name)
     for path in dist.iterdir():
         assert path.is_dir() or str(TOP).encode() not in path.read_bytes(), path
+
+
+def test_files_of_others_stay(tmp_path):
+    """DIST may be a folder that has something else in it; what an older version has made is replaced."""
+    for name in ("notes", "stage/notes", "pybpf-sources/notes", "pybpf-sources.zip"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("not of make dist")
+    for name in ("pybpf-0.0.9-x86_64.spdx.json", "pybpf_0.0.9-1_amd64.deb", "pybpf-0.0.9.tar.gz", "pybpf-0.0.9-image-amd64.tar"):
+        (tmp_path / name).touch()
+    before = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file() and "0.0.9" not in path.name}
+    pack(tmp_path, "ARTEFACTS=sbom")
+    after = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
+    (made,) = tmp_path.glob("*.spdx.json")
+    assert before == {path for path in after if path.parts[0] != "pybpf-stage"} - {Path("SHA256SUMS"), made.relative_to(tmp_path)}
+
+
+def test_maintainer(tmp_path):
+    """One who is not named is missed; the package has the name."""
+    assert "the packages have no maintainer; make dist MAINTAINER=" in pack(tmp_path, "ARTEFACTS=deb")
+    assert "no maintainer" not in pack(tmp_path, "ARTEFACTS=deb", "MAINTAINER=A Person <person@site.example>")
+    assert run(["dpkg-deb", "-f", only(tmp_path, "*.deb"), "Maintainer"]) == "A Person <person@site.example>\n"
 
 
 def test_tarball(dist, tmp_path, busy):
