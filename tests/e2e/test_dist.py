@@ -144,6 +144,25 @@ def test_maintainer(tmp_path):
     assert run(["dpkg-deb", "-f", only(tmp_path, "*.deb"), "Maintainer"]) == "A Person <person@site.example>\n"
 
 
+@pytest.mark.parametrize("question", ["import sdist; print(sdist.sources())", "import artefact; print(artefact.epoch())"])
+@pytest.mark.parametrize("how, says", [("other owner", "dubious ownership"), ("no git", "git, which is not installed"), ("broken", "not a git repository")])
+def test_git_that_fails(tmp_path, question, how, says):
+    """Where the sources are of git, nothing else is taken for what it does not say."""
+    environment = {key: value for key, value in CLEAN.items() if not key.startswith("GIT_")}
+    shutil.copytree(TOP / "tools/dist", tmp_path / "tools/dist")
+    (tmp_path / "Makefile").touch()
+    run(["git", "init", "-q", tmp_path], env=environment)
+    if how == "other owner":
+        environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+    elif how == "no git":
+        environment["PATH"] = str(tmp_path)
+    else:
+        (tmp_path / ".git/HEAD").unlink()
+        environment["GIT_CEILING_DIRECTORIES"] = str(tmp_path.parent)
+    done = subprocess.run([sys.executable, "-B", "-c", question], cwd=tmp_path / "tools/dist", env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == "" and says in done.stderr and "Traceback" not in done.stderr, done
+
+
 def test_tarball(dist, tmp_path, busy):
     with tarfile.open(only(dist, "*-linux-*.tar.gz")) as archive:
         archive.extractall(tmp_path)

@@ -40,12 +40,25 @@ class Build:
         return [(path.relative_to(usr), path.read_bytes()) for path in found]
 
 
+def git(*words):
+    """What git says of the sources; None in a source archive, which has no git."""
+    if not (TOP / ".git").exists():
+        return None
+    try:
+        done = subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise SystemExit("dist: %s is of git, which is not installed: install it, or make dist of the source archive" % TOP) from None
+    if done.returncode:
+        raise SystemExit("dist: git %s failed: %s" % (words[0], done.stderr.strip()))
+    return done.stdout
+
+
 def epoch():
     """SOURCE_DATE_EPOCH, else the time of the commit, else, in a source archive, that of its files."""
     if os.environ.get("SOURCE_DATE_EPOCH"):
         return int(os.environ["SOURCE_DATE_EPOCH"])
-    done = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%ct"], capture_output=True, text=True)
-    return int(done.stdout) if done.returncode == 0 else int((TOP / "Makefile").stat().st_mtime)
+    committed = git("log", "-1", "--format=%ct")
+    return int(committed or (TOP / "Makefile").stat().st_mtime)
 
 
 def tar(entries, time):

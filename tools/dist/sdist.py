@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """pybpf-VERSION.tar.gz: the sources, from which make builds, and pip by tools/dist/backend.py."""
-import subprocess
-
 import artefact
 import wheel
 
@@ -10,9 +8,9 @@ PARTS = ("Makefile", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "
 
 def sources():
     """The files that git tracks; in a source archive, which has no git, its own."""
-    done = subprocess.run(["git", "-C", artefact.TOP, "ls-files", "-z", *PARTS], capture_output=True, text=True)
-    if done.returncode == 0 and done.stdout:
-        return sorted(name for name in done.stdout.split("\0") if name)
+    tracked = artefact.git("ls-files", "-z", *PARTS)
+    if tracked is not None:
+        return sorted(name for name in tracked.split("\0") if name)
     found = [path for part in PARTS for path in [artefact.TOP / part, *(artefact.TOP / part).rglob("*")]]
     return sorted(str(path.relative_to(artefact.TOP)) for path in found if path.is_file() and "__pycache__" not in path.parts)
 
