@@ -42,6 +42,7 @@ ARCH := $(HOST_ARCH)
 DEPS := tools/install-deps
 
 # For another architecture than this machine's. SYSROOT has the libraries to link with.
+SYSROOT_PATH :=
 ifneq ($(ARCH),$(HOST_ARCH))
 SYSROOT ?= $(or $(PYBPF_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pybpf-tests)/$(ARCH)-bookworm
 CC := $(ARCH:arm64=aarch64)-linux-gnu-gcc --sysroot=$(SYSROOT)
@@ -49,6 +50,7 @@ STRIP ?= $(ARCH:arm64=aarch64)-linux-gnu-strip
 BUILD ?= build/$(ARCH)
 DEPS := tools/install-deps --$(ARCH) && tools/setup-pythons $(ARCH)-bookworm
 STATIC_FOR := $(SYSROOT) bookworm $(ARCH:arm64=aarch64)-linux-gnu
+SYSROOT_PATH := -ffile-prefix-map=$(SYSROOT)=
 endif
 BUILD ?= build
 
@@ -67,7 +69,7 @@ endif
 CFLAGS ?= -O2 -g
 
 # The same bytes from any folder: no path of this one is in DWARF, in BTF's lines, or in __FILE__.
-SAME_PATHS := -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=.
+SAME_PATHS := -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=. $(SYSROOT_PATH)
 
 # What makes an error in pybpf harder to use. It stands before CFLAGS and LDFLAGS, so that theirs win.
 compiler_takes = $(shell $(CC) -O2 $(1) -Werror -include features.h -x c -c -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
@@ -124,7 +126,7 @@ $(BUILD)/pybpf: $(BUILD)/user/main.o $(BUILD)/user/base/users_nss.o $(BUILD)/lib
 # The folder of libcurl and libmicrohttpd for the static binary, which are built if they are not in the cache. The file
 # changes when the folder does.
 $(BUILD)/static-libraries: FORCE | $(BUILD)/flags
-	@CC='$(CC)' CFLAGS='$(HARDENING) $(CFLAGS)' tools/static-libraries $(STATIC_FOR) >$@.tmp
+	@CC='$(CC)' CFLAGS='$(HARDENING) $(CFLAGS)$(if $(SYSROOT_PATH), $(SYSROOT_PATH))' tools/static-libraries $(STATIC_FOR) >$@.tmp
 	@if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
 
 # An update of the system does not reach what is linked in: it has to be built again. The library comes once more at the

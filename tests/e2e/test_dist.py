@@ -114,13 +114,25 @@ def test_same_bytes_from_another_folder(dist, sdist, tmp_path):
 
 
 def test_times_and_owners(dist):
-    """Nothing of the builder: one time, root, no path."""
+    """Nothing of the builder: one time, root."""
     for path in dist.glob("*.tar*"):
         with tarfile.open(path) as archive:
             for member in archive:
                 assert (member.mtime, member.uid, member.gid, member.uname) == (int(EPOCH), 0, 0, ""), (path, member.name)
-    for path in dist.iterdir():
-        assert path.is_dir() or str(TOP).encode() not in path.read_bytes(), path
+
+
+def check_paths(folder, program):
+    """No file that is packed, which compression would hide it in, names a folder of the builder; nor does what strip leaves only in the build-id."""
+    words = "|".join(re.escape(str(place)) for place in (TOP, BUILD, Path.home(), pythons.cache(), folder) if len(place.parts) > 1)
+    files = [path for path in (folder / "pybpf-stage").rglob("*") if path.is_file()]
+    assert folder / "pybpf-stage/usr/bin/pybpf" in files
+    for path in [program, *files]:
+        # /proc/PID/root is a folder of any process.
+        assert re.findall(rb"(?<![\w%])(?:" + words.encode() + rb")/.{,40}", path.read_bytes()) == [], path
+
+
+def test_no_path_of_the_builder(dist):
+    check_paths(dist, test_static.STATIC)
 
 
 def test_files_of_others_stay(tmp_path):
@@ -392,6 +404,10 @@ def test_arm64_bill_of_materials(arm64):
     packages = {package["name"]: package["versionInfo"] for package in document["packages"]}
     assert {"glibc", "gcc", "elfutils", "libbpf", "ncurses", "curl", "openssl", "c-ares", "libmicrohttpd"} < set(packages)
     assert re.match(r"12\.\d", packages["gcc"]), packages
+
+
+def test_arm64_has_no_path_of_the_builder(arm64):
+    check_paths(arm64, BUILD / "arm64/pybpf-static")
 
 
 needs_qemu = pytest.mark.skipif(not shutil.which("qemu-aarch64-static"),
