@@ -24,9 +24,10 @@ LICENCES = {
     "ncurses": "X11-distribute-modifications-variant",
     "openssl": "Apache-2.0",
     "protobuf-c": "BSD-2-Clause",
-    "xz-utils": "LicenseRef-Public-Domain",
+    "xz-utils": "0BSD",
     "zlib": "Zlib",
 }
+PUBLIC_DOMAIN = "LicenseRef-Public-Domain"
 COMMON = Path("/usr/share/common-licenses")
 # Of the root of another architecture, and of the folder of tools/static-libraries: which packages hold what can be linked.
 ARCHIVES = "archives.tsv"
@@ -80,7 +81,14 @@ def source_of(package):
     if source.endswith("-cross"):
         # Its source package counts the packagings of a compiler's sources, which the package has the version of.
         version = re.sub(r"cross\d+$", "", own)
-    return re.sub(r"^gcc-\d+.*", "gcc", source), version, package.partition(":")[0]
+    return re.sub(r"-cross$", "", source), version, package.partition(":")[0]
+
+
+def licence(source, version):
+    """None if it is not known."""
+    if source == "xz-utils" and tuple(map(int, re.findall(r"\d+", version)[:2])) < (5, 6):
+        return PUBLIC_DOMAIN
+    return LICENCES.get(re.sub(r"^gcc-\d+$", "gcc", source))
 
 
 def libraries(map_file):
@@ -91,10 +99,10 @@ def libraries(map_file):
     # The descriptions of terminals are data of this package.
     source, version, package = source_of("ncurses-base")
     found.setdefault((source, version), (Path("/"), set()))[1].add(package)
-    unknown = {source for source, _ in found} - set(LICENCES)
+    unknown = {source for source, version in found if not licence(source, version)}
     if unknown:
         raise SystemExit("dist: tools/dist/linked.py has no licence for %s" % ", ".join(sorted(unknown)))
-    return [Library(source, version, LICENCES[source], tuple(sorted(packages)), root) for (source, version), (root, packages) in sorted(found.items())]
+    return [Library(source, version, licence(source, version), tuple(sorted(packages)), root) for (source, version), (root, packages) in sorted(found.items())]
 
 
 def texts(known):

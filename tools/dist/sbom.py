@@ -5,6 +5,7 @@ import hashlib
 import json
 
 import artefact
+import linked
 
 
 def package(name, version, licence, identifier, **more):
@@ -19,6 +20,7 @@ def document(build):
     created = datetime.datetime.fromtimestamp(build.epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     packages = [package("pybpf", build.version, artefact.LICENCE, "pybpf", primaryPackagePurpose="APPLICATION",
                         checksums=[{"algorithm": "SHA256", "checksumValue": digest}])]
+    public = any(library.licence == linked.PUBLIC_DOMAIN for library in build.libraries)
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-pybpf")]
     for library in build.libraries:
         purl = "pkg:deb/debian/%s@%s?arch=source" % (library.source, library.version.replace("+", "%2B").replace(":", "%3A"))
@@ -33,7 +35,7 @@ def document(build):
         "name": "pybpf-%s-%s" % (build.version, build.machine),
         "documentNamespace": "urn:sha256:" + digest,
         "creationInfo": {"created": created, "creators": ["Tool: pybpf-dist"]},
-        "hasExtractedLicensingInfos": [{"licenseId": "LicenseRef-Public-Domain", "extractedText": "liblzma is in the public domain."}],
+        "hasExtractedLicensingInfos": [{"licenseId": linked.PUBLIC_DOMAIN, "extractedText": "liblzma is in the public domain."}] if public else [],
         "packages": packages,
         "relationships": [dict(zip(("spdxElementId", "relationshipType", "relatedSpdxElement"), one)) for one in relations],
     }
