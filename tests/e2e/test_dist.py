@@ -200,7 +200,7 @@ def test_bill_of_materials(dist):
     assert {"glibc", "xz-utils", "bzip2"} < set(packages) and packages["libmicrohttpd"]["licenseConcluded"] == "LGPL-2.1-or-later"
     for package in packages.values():
         assert package["licenseConcluded"] not in ("", "NOASSERTION") and package["versionInfo"][:1].isdigit()
-    related = {row["relatedSpdxElement"] for row in document["relationships"] if row["relationshipType"] == "STATIC_LINK"}
+    related = {row["relatedSpdxElement"] for row in document["relationships"] if row["relationshipType"] in ("STATIC_LINK", "CONTAINS")}
     assert related == {package["SPDXID"] for package in packages.values()} - {"SPDXRef-pybpf"}
     # By the name and version of its sources: what says which vulnerabilities are known.
     (compiler,) = {name for name in packages if name.startswith("gcc")}
@@ -211,6 +211,19 @@ def test_bill_of_materials(dist):
 
 def purls(package):
     return [row["referenceLocator"] for row in package["externalRefs"] if row["referenceType"] == "purl"]
+
+
+def test_what_the_page_has_in_it(dist):
+    """The HTML report's: each package of npm by the lock file that it was made with, with the text of its licence."""
+    packages = {package["name"]: package for package in json.loads(only(dist, "*.spdx.json").read_text())["packages"]}
+    locked = json.loads((TOP / "tools/html/package-lock.json").read_text())["packages"]
+    with tarfile.open(only(dist, "*-linux-*.tar.gz")) as archive:
+        texts = {Path(member.name).name: archive.extractfile(member).read().decode() for member in archive if "/licences/" in member.name}
+    for name, holder in (("preact", "Jason Miller"), ("d3-array", "Mike Bostock")):
+        known = locked["node_modules/" + name]
+        assert (packages[name]["versionInfo"], packages[name]["licenseConcluded"]) == (known["version"], known["license"])
+        assert purls(packages[name]) == ["pkg:npm/%s@%s" % (name, known["version"])]
+        assert holder in texts[name] and "WARRANTIES" in texts[name] and texts[name].count("Copyright") == 1
 
 
 @pytest.mark.parametrize("version, licence", [("5.4.1-1", "LicenseRef-Public-Domain"), ("5.6.0-0.1", "0BSD"), ("5.8.1-1", "0BSD"), ("5.10.0-1", "0BSD")])
@@ -362,6 +375,21 @@ def test_deb_in_a_clean_root(dist, suite, busy):
         shutil.rmtree(over)
 
 
+def deb_files(path):
+    """Name -> content."""
+    packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", path], stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
+
+
+def test_deb_has_the_licences(dist):
+    """Those that Debian has no copy of, with the name by which the file of copyrights refers to it."""
+    files = deb_files(only(dist, "*.deb"))
+    named = "/usr/share/doc/pybpf/licences/pybpf-bpf.BSD-2-Clause"
+    assert files["." + named] == (TOP / "bpf/LICENSE.BSD-2-Clause").read_bytes() and named in files["./usr/share/doc/pybpf/copyright"].decode()
+    assert {"preact", "d3-array"} < {Path(name).name for name in files if "/licences/" in name}
+
+
 @pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed; tools/install-deps --test installs it")
 def test_deb_by_lintian(dist):
     done = subprocess.run(["lintian", "--fail-on", "error", only(dist, "*.deb")], capture_output=True, text=True, timeout=harness.PATIENCE)
@@ -402,9 +430,7 @@ def test_arm64_packages(arm64):
         (name,) = [one for one in archive.namelist() if one.endswith(".data/scripts/pybpf")]
         assert archive.read(name) == binary
     assert run(["dpkg-deb", "-f", only(arm64, "*_arm64.deb"), "Architecture"]) == "arm64\n"
-    packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", only(arm64, "*_arm64.deb")], stdout=subprocess.PIPE, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        assert archive.extractfile("./usr/bin/pybpf").read() == binary
+    assert deb_files(only(arm64, "*_arm64.deb"))["./usr/bin/pybpf"] == binary
     assert run(["rpm", "-qp", "--qf", "%{ARCH} %{OS}", only(arm64, "*.aarch64.rpm")]) == "aarch64 linux"
 
 

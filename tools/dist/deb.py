@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import artefact
+import bundled
 import linked
 import sbom
 
@@ -24,9 +25,12 @@ pybpf: embedded-library
 def copyright_text(libraries):
     text = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: pybpf\n\n"
     text += "Files: *\nCopyright: The pybpf authors\nLicense: Apache-2.0\n On Debian systems: /usr/share/common-licenses/Apache-2.0\n"
-    text += "\nFiles: bpf/*\nCopyright: The pybpf authors\nLicense: GPL-2.0-only or BSD-2-Clause\n On Debian systems: /usr/share/common-licenses/GPL-2\n"
+    text += "\nFiles: bpf/*\nCopyright: The pybpf authors\nLicense: GPL-2.0-only or BSD-2-Clause\n"
+    text += " On Debian systems: /usr/share/common-licenses/GPL-2, or /usr/share/doc/pybpf/licences/pybpf-bpf.BSD-2-Clause\n"
     text += "Comment:\n Linked statically, with the licences in /usr/share/doc/pybpf/licences:\n"
-    return text + "".join(" %s %s, %s\n" % (one.source, one.version, one.licence) for one in libraries)
+    text += "".join(" %s %s, %s\n" % (one.source, one.version, one.licence) for one in libraries)
+    text += " .\n In the HTML report's page, with the licences there, too:\n"
+    return text + "".join(" %s %s, %s\n" % (one.name, one.version, one.licence) for one in bundled.packages())
 
 
 def changelog(build, version):
@@ -41,7 +45,7 @@ def files(build, version):
     found[DOC + "changelog.gz"] = artefact.compress((artefact.TOP / "CHANGELOG.md").read_bytes())
     found[DOC + "sbom.spdx.json"] = sbom.content(build)
     for name, text in linked.texts(build.libraries).items():
-        if not name.startswith(("common.", "pybpf")):
+        if not name.startswith("common.") and name not in ("pybpf", "pybpf-bpf.GPL-2.0"):
             found[DOC + "licences/" + name] = text
     found["usr/share/lintian/overrides/pybpf"] = OVERRIDES.encode()
     for path, content in build.other_files():

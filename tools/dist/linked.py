@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import bundled
 from artefact import TOP
 
 # SPDX's expressions for what /usr/share/doc/PACKAGE/copyright says of the parts that are linked, by source package.
@@ -110,6 +111,7 @@ def texts(known):
     found = {"pybpf": (TOP / "LICENSE").read_bytes()}
     for name in ("GPL-2.0", "BSD-2-Clause"):
         found["pybpf-bpf." + name] = (TOP / "bpf" / ("LICENSE." + name)).read_bytes()
+    found.update((package.name.replace("/", "."), package.text) for package in bundled.packages())
     named = set()
     for library in known:
         text = (library.root / "usr/share/doc" / library.packages[0] / "copyright").read_bytes()

@@ -3,8 +3,10 @@
 import datetime
 import hashlib
 import json
+import re
 
 import artefact
+import bundled
 import linked
 
 
@@ -13,6 +15,10 @@ def package(name, version, licence, identifier, **more):
         "SPDXID": "SPDXRef-" + identifier, "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION", **more,
     }
+
+
+def reference(purl):
+    return [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}]
 
 
 def document(build):
@@ -27,9 +33,14 @@ def document(build):
         packages.append(package(
             library.source, library.version, library.licence, library.source, primaryPackagePurpose="LIBRARY",
             supplier="Organization: Debian", comment="Linked statically, of " + ", ".join(library.packages),
-            externalRefs=[{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}],
+            externalRefs=reference(purl),
         ))
         relations.append(("SPDXRef-pybpf", "STATIC_LINK", "SPDXRef-" + library.source))
+    for one in bundled.packages():
+        identifier = "npm-" + re.sub(r"[^A-Za-z0-9.-]", "-", one.name)
+        packages.append(package(one.name, one.version, one.licence, identifier, primaryPackagePurpose="LIBRARY",
+                                comment="Parts of it are in the HTML report's page", externalRefs=reference(one.purl)))
+        relations.append(("SPDXRef-pybpf", "CONTAINS", "SPDXRef-" + identifier))
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
         "name": "pybpf-%s-%s" % (build.version, build.machine),
