@@ -30,6 +30,7 @@ import nameserver
 import pythons
 import receiver
 import test_static
+import test_systemd
 from harness import PYBPF, TOP, total
 
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tools/dist")]
@@ -388,6 +389,60 @@ def test_deb_has_the_licences(dist):
     named = "/usr/share/doc/pybpf/licences/pybpf-bpf.BSD-2-Clause"
     assert files["." + named] == (TOP / "bpf/LICENSE.BSD-2-Clause").read_bytes() and named in files["./usr/share/doc/pybpf/copyright"].decode()
     assert {"preact", "d3-array"} < {Path(name).name for name in files if "/licences/" in name}
+
+
+MANAGERS = {
+    "deb": (["sh", "-c", "mkdir -p /var/lib/dpkg/info /var/lib/dpkg/updates && touch /var/lib/dpkg/status"], ["dpkg", "-i"], ["dpkg", "-P", "pybpf"]),
+    "rpm": (["rpm", "--initdb"], ["rpm", "-U", "--oldpackage"], ["rpm", "-e", "pybpf"]),
+}
+
+
+@pytest.fixture(scope="module")
+def older(dist, tmp_path_factory):
+    """Packages of the same program, for what their managers take for another version."""
+    folder = tmp_path_factory.mktemp("older")
+    pack(folder, "VERSION=0.0.9", "ARTEFACTS=deb rpm")
+    return folder
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it takes root")
+@pytest.mark.skipif(not os.path.exists(test_systemd.SYSTEMD), reason="%s is not installed" % test_systemd.SYSTEMD)
+@pytest.mark.parametrize("kind", MANAGERS)
+def test_package_with_systemd(dist, older, tmp_path, kind):
+    """A new version is what runs, if one has run before; nothing runs or is enabled when the package is gone."""
+    prepare, install, remove = MANAGERS[kind]
+    if not shutil.which(install[0]):
+        pytest.skip("%s is not installed; tools/install-deps --test installs it" % install[0])
+
+    def write(folder):
+        test_systemd.write_settings(folder)
+        shutil.copy(only(dist, "*." + kind), folder / "new")
+        shutil.copy(only(older, "*." + kind), folder / "old")
+        # That of a container's image forbids to start and stop services.
+        (folder / "usr/sbin").mkdir(parents=True)
+        (folder / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\n")
+        (folder / "usr/sbin/policy-rc.d").chmod(0o755)
+
+    with test_systemd.booted(tmp_path, write) as systemd:
+        def do(*words):
+            code, told = systemd.run(*words)
+            assert code == 0, (words, told)
+
+        do(*prepare)
+        do(*install, "/old")
+        do(*install, "/new")
+        assert (systemd.show("LoadState"), systemd.show("ActiveState")) == ("loaded", "inactive")
+        systemd.control("enable", test_systemd.AGENT)
+        systemd.control("start", test_systemd.AGENT)
+        before = systemd.show("MainPID")
+        do(*install, "/old")
+        after = systemd.show("MainPID")
+        assert systemd.show("SubState") == "running" and after not in (before, "0")
+        assert systemd.run("readlink", "/proc/%s/exe" % after)[1] == "/usr/bin/pybpf\n"
+        do(*remove)
+        assert (systemd.show("LoadState"), systemd.show("ActiveState")) == ("not-found", "inactive")
+        assert systemd.run("test", "-e", "/proc/" + after)[0] == 1
+        assert systemd.run("find", "/etc/systemd/system", "-name", "pybpf-agent.service")[1] == ""
 
 
 @pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed; tools/install-deps --test installs it")

@@ -65,6 +65,10 @@ pytestmark = [
 
 def write_files(folder):
     make("install", folder, "PREFIX=/usr", "DESTDIR=%s" % folder)
+    write_settings(folder)
+
+
+def write_settings(folder):
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -92,10 +96,10 @@ class Manager:
 
 
 @contextlib.contextmanager
-def booted(folder):
+def booted(folder, write=write_files):
     for name in "mounts", "files":
         (folder / name).mkdir()
-    write_files(folder / "files")
+    write(folder / "files")
     try:
         cgroups.unified()
     except cgroups.Missing as missing:

@@ -11,6 +11,7 @@ from pathlib import Path
 import artefact
 import bundled
 import linked
+import unit
 import sbom
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -82,6 +83,8 @@ def make(build):
             write(root / name, content, 0o755 if name.startswith("usr/bin/") else 0o644)
         sums = "".join("%s  %s\n" % (hashlib.md5(content).hexdigest(), name) for name, content in sorted(found.items()))
         write(root / "DEBIAN/md5sums", sums.encode())
+        for name, script in unit.DEB_SCRIPTS.items():
+            write(root / "DEBIAN" / name, script.encode(), 0o755)
         write(root / "DEBIAN/control", control(build, version, sum(map(len, found.values()))).encode())
         for folder in [root, *(one for one in root.rglob("*") if one.is_dir())]:
             folder.chmod(0o755)

@@ -10,6 +10,7 @@ from pathlib import Path
 import artefact
 import linked
 import sbom
+import unit
 
 # Nothing is built, stripped or compressed here, and no name or time of this machine gets in.
 MACROS = {
@@ -34,6 +35,7 @@ AutoReqProv: no
 %description
 {description}
 
+{scripts}
 %files
 %defattr(-,root,root,-)
 {files}
@@ -56,7 +58,7 @@ def spec(build, found):
     files = "".join('%s"/%s"\n' % (directive, path) for path, _, _, directive in found)
     date = time.strftime("%a %b %d %Y", time.gmtime(build.epoch))
     return SPEC.format(version=build.version, summary=artefact.SUMMARY[0].upper() + artefact.SUMMARY[1:], licence=artefact.LICENCE,
-                       maintainer=build.maintainer, description=artefact.DESCRIPTION, files=files, date=date)
+                       maintainer=build.maintainer, description=artefact.DESCRIPTION, scripts=unit.RPM_SCRIPTS, files=files, date=date)
 
 
 def make(build):
