@@ -300,6 +300,38 @@ def test_wheel_by_uvx(dist, tmp_path):
     assert out == harness.pybpf("version").out.strip() + " (static)\n"
 
 
+def uv(place, inside, enter, *words):
+    """Without network. inside: what place is called in the root that enter enters."""
+    environment = ["env", "UV_CACHE_DIR=%s/cache" % inside, "UV_OFFLINE=1", "UV_PYTHON_DOWNLOADS=never", "HOME=" + inside]
+    if not (place / "uv").exists():
+        shutil.copy(installer("uv"), place)
+    run([*enter, *environment, inside + "/uv", *words])
+
+
+def test_wheel_by_uv(dist):
+    """Into an environment of a Python that no pip here knows."""
+    python = next((one for one in pythons.interpreters() if one.name == "sid-python3.15"), None)
+    if not python:
+        pytest.skip("there is no Python 3.15 of sid here: tools/setup-pythons sid makes it")
+    place = Path(tempfile.mkdtemp(dir=python.root + "/tmp"))
+    inside, enter = "/tmp/" + place.name, python.argv[:-1]
+    try:
+        wheel = shutil.copy(only(dist, "*.whl"), place)
+        uv(place, inside, enter, "venv", "--python", python.argv[-1], inside + "/v")
+        uv(place, inside, enter, "pip", "install", "--python", inside + "/v", "%s/%s" % (inside, Path(wheel).name))
+        for argv in ([inside + "/v/bin/pybpf"], [inside + "/v/bin/python", "-m", "pybpf"]):
+            assert run([*enter, *argv, "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
+    finally:
+        shutil.rmtree(place)
+
+
+def test_wheel_by_uv_for_musl(dist, tmp_path):
+    """Into a folder: the Python here that has musl is without the modules that uv, pip and python -m pybpf import."""
+    uv(tmp_path, str(tmp_path), [], "pip", "install", "--python", sys.executable, "--target", tmp_path / "v",
+       "--python-platform", platform.machine() + "-unknown-linux-musl", only(dist, "*.whl"))
+    assert run([tmp_path / "v/bin/pybpf", "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
+
+
 def test_wheel_by_auditwheel(dist):
     out = " ".join(run([installer("auditwheel"), "show", only(dist, "*.whl")]).split())
     assert "The wheel requires no external shared libraries" in out and "no external versioned symbols" in out
