@@ -168,7 +168,7 @@ def test_without_what_serves_it_ends(tmp_path):
             keeper = [pid for pid, name in process_names(process.pid).items() if name == "pybpf-server"]
             os.kill(keeper[0], signal.SIGKILL)
             err = process.communicate(timeout=harness.PATIENCE)[1]
-            assert process.returncode == 1 and "has ended: nobody is served any more" in err, err
+            assert process.returncode == 1 and "has ended: profiles and metrics are no longer served" in err, err
     assert len(epochs(folder)) == 1
 
 

@@ -19,7 +19,7 @@
 #define PPROF_CONTENT_TYPE "application/octet-stream"
 /* Requests that are taken in one turn: samples wait meanwhile. */
 #define REQUESTS_PER_TURN 16
-/* Requests that are taken in a second: what they cost would lower the rate of samples, for whoever asks. */
+/* Requests that are taken in a second: what they cost would lower the rate of samples, whoever the client is. */
 #define REQUESTS_PER_S 32
 /*
  * Seconds between moments at which profiles begin, those that are asked for by then together: for each moment all maps
@@ -245,8 +245,8 @@ static bool nears_memory_limit(const struct agent *a)
 }
 
 /*
- * Near the memory limit the largest profiles are given up: they outlive the epochs, whose samples would be lost in
- * their place.
+ * Near the memory limit the largest profiles are given up: they outlive epochs; otherwise the epochs would lose
+ * samples.
  */
 static void spare_memory(struct agent *a)
 {
@@ -321,7 +321,9 @@ static int do_periodic_work(struct agent *a)
 	}
 	if (more >= 0)
 		return do_profiles(a);
-	log_error("the process that serves at %s has ended: nobody is served any more", serve_address(a->server));
+	log_error("the process that serves at %s has ended: profiles and metrics are no longer served, and the agent "
+		  "ends",
+		  serve_address(a->server));
 	return more;
 }
 

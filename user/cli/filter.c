@@ -42,7 +42,7 @@ static int take_pids(const struct cli_option *option, const char *text, void *ta
 static int take_text(const struct cli_option *option, const char *text, void *edit)
 {
 	if (!*text)
-		return cli_usage("--%s: it takes a text, and found nothing", option->name);
+		return cli_usage("--%s needs a value (%s); the one given is empty", option->name, option->value);
 	return profile_edit_add_text((void *)((char *)edit + option->offset), text) ? no_memory() : 0;
 }
 
@@ -54,7 +54,7 @@ static int take_under(const struct cli_option *option, const char *text, void *t
 		return cli_usage("--%s %s: a report has one root, and --under %s was given already; give one of them",
 				 option->name, text, edit->under);
 	edit->under = text;
-	return *text ? 0 : cli_usage("--%s: it takes a function's name, and found nothing", option->name);
+	return *text ? 0 : cli_usage("--%s needs a function's name; the one given is empty", option->name);
 }
 
 const struct cli_option cli_filter_options[] = {
@@ -84,7 +84,7 @@ const struct cli_option cli_filter_options[] = {
 	{"no-source", 0, NULL, "leave out the text of source files", .take = cli_take_flag,
 	 .offset = offsetof(struct profile_edit, no_sources)},
 	{"anonymize", 0, NULL,
-	 "hashes in place of names, paths and the host's name, other ones in each run; no source files",
+	 "replace names, paths and the host's name by hashes, which differ in each run; no source files",
 	 .take = cli_take_flag, .offset = offsetof(struct profile_edit, anonymize)},
 	{0},
 };
@@ -126,10 +126,9 @@ int cli_filter_check(struct profile_edit *edit)
 
 static void refuse_number(size_t wanted, size_t possible)
 {
-	log_error(
-		"%zu profiles are more than can be open at a time here, which is %zu: choose a span of time by --from "
-		"and --to, or raise the limit (`ulimit -Hn`)",
-		wanted, possible);
+	log_error("%zu profiles cannot be open at once: the limit here is %zu; choose a span of time by --from and "
+		  "--to, or raise the limit (`ulimit -Hn`)",
+		  wanted, possible);
 }
 
 int cli_filter_open(struct cli_paths *paths)

@@ -81,7 +81,7 @@ static int take_user(const struct cli_option *option, const char *text, void *fi
 static int take_name(const struct cli_option *option, const char *text, void *filter)
 {
 	if (!text[0])
-		return cli_usage("%s: it takes a name, and found nothing", cli_option_spelling(option));
+		return cli_usage("%s needs a name; the one given is empty", cli_option_spelling(option));
 	return discovery_texts_add(list(option, filter), text) ? no_memory() : 0;
 }
 

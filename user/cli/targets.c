@@ -135,7 +135,7 @@ int cli_targets_choose(struct cli_targets *t, struct discovery_filter *filter, s
 	options->cgroup_subsystem = kernel_get_cgroup_subsystem(filter->groups[0].controller);
 	if (options->cgroup_subsystem >= 0)
 		return 0;
-	log_error("cgroup %s is in the v1 hierarchy of %s, which this kernel's BTF does not tell of",
+	log_error("cgroup %s is in the v1 hierarchy of %s, which this kernel's BTF does not list",
 		  filter->groups[0].path, filter->groups[0].controller);
 	return CLI_FAILED;
 }
@@ -151,9 +151,9 @@ void cli_targets_free(struct cli_targets *t)
 void cli_targets_warn(const struct session_options *options)
 {
 	if (options->all && host_pid_namespace())
-		log_warn("pybpf runs in a PID namespace of its own and sees only the processes there; for those of the "
-			 "host "
-			 "start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
+		log_warn(
+			"pybpf runs in a PID namespace of its own and sees only the processes there; to see the host's "
+			"processes, start its container with the host's PIDs (docker run --pid=host, hostPID: true)");
 }
 
 bool cli_targets_tell_undecided(const struct session *session)

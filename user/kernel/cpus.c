@@ -21,11 +21,11 @@
 #define LIST_SIZE 4096
 /* Interval between looks at the list of CPUs. */
 #define LOOK_S 1.0
-/* Checks of all events in a row, one at each look: two that see the same tell that an event has stopped. */
+/* Checks of all events in a row, one at each look: an event that did not advance between two checks has stopped. */
 #define CHECKS 2
 /* Interval between such rows, which interrupt each CPU twice: a CPU may be offline between two looks at the list. */
 #define CHECKS_S 10.0
-/* Differences between clocks that are read one after the other are shorter, and suspensions longer. */
+/* Longer than the time between two reads of clocks, shorter than any suspension. */
 #define SLEPT_NS 100000000
 
 /*
@@ -146,8 +146,9 @@ static void check(struct kernel *k)
 	if (err < 0 && err != -EPIPE)
 		log_warn("cannot open events on CPUs that came online: %s; trying again", strerror(-err));
 	if (sampler > 0)
-		log_warn("CPUs came online, or were offline for a while: they are sampled from now on, which may be "
-			 "some seconds late");
+		log_warn(
+			"CPUs came online, or back online: they are sampled from now on; up to some seconds of samples "
+			"there are missing");
 }
 
 void kernel_follow_cpus(struct kernel *k, double now)

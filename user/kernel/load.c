@@ -80,7 +80,7 @@ static uint32_t contexts_of(const struct kernel *k)
 	return k->options.waits ? PYBPF_CONTEXTS : PYBPF_CONTEXT_SWITCH;
 }
 
-/* Programs that do not use these maps name them, too. */
+/* Programs refer to these maps even in runs without --native, so they need an entry. */
 static int size_native(const struct kernel *k, uint32_t cpus)
 {
 	const struct pybpf_bpf *skel = k->skel;
@@ -113,7 +113,7 @@ static int size_maps(struct kernel *k)
 		err = err ?: bpf_map__set_max_entries(maps.stacks, stacks);
 		/* If a program has more code objects than stacks, pybpf reads the rest from the process. */
 		err = err ?: bpf_map__set_max_entries(maps.codes, stacks);
-		/* A set has the waits of an epoch only. */
+		/* Each set holds the waits of one epoch. */
 		err = err
 			      ?: bpf_map__set_max_entries(maps.wait_times,
 							  stacks * WAITS_OF_STACK /
@@ -427,7 +427,7 @@ static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts
 	err = err ?: k->options.run ? kernel_begin_proc_ids(k) : 0;
 	err = err ?: fill_filter(k->skel->maps.users, &k->options.users);
 	err = err ?: fill_filter(k->skel->maps.cgroups, &k->options.cgroups);
-	/* The first one before any program runs, which it would wait for. */
+	/* Adds the first chunk before any program runs; later it would have to wait for them. */
 	if (!err && k->options.native)
 		err = kernel_add_native_chunk(k);
 	if (err) {
@@ -478,7 +478,7 @@ static bool may_be_refused(int err)
 static bool choose_less(struct kernel *k, const struct kernel_event_needs *needs, int err)
 {
 	if (k->options.states) {
-		log_info("kernel: its verifier does not take the programs that keep threads' states (%s): the states "
+		log_info("kernel: its verifier rejects the programs that keep threads' states (%s): the states "
 			 "are not measured",
 			 strerror(-err));
 		k->options.states = false;
@@ -487,7 +487,7 @@ static bool choose_less(struct kernel *k, const struct kernel_event_needs *needs
 	}
 	if (!k->features.bpf_loop || k->options.waits || k->options.native || kernel_event_needs_loop(needs))
 		return false;
-	log_info("kernel: its verifier does not take the program with bpf_loop (%s): a chain of programs is used",
+	log_info("kernel: its verifier rejects the program with bpf_loop (%s): a chain of programs is used",
 		 strerror(-err));
 	k->features.bpf_loop = false;
 	return true;
@@ -500,7 +500,7 @@ static int check_native(const struct kernel *k)
 
 	uname(&host);
 #if !defined(__x86_64__)
-	log_error("--native: native frames are followed on x86-64 only so far, and this machine is %s", host.machine);
+	log_error("--native: native frames are supported on x86-64 only, and this machine is %s", host.machine);
 	return -ENOTSUP;
 #endif
 	if (k->features.bpf_loop && k->features.task_regs)

@@ -17,9 +17,9 @@
 #include "rights/priority.h"
 #include "rights/rights.h"
 
-/* Seconds for which its end is waited for: it has nothing to finish. */
+/* Longest wait for its end, in s: it has nothing to finish. */
 #define GRACE_S 0.1
-/* For which an answer is, in ms: opening an event takes some 20 us. */
+/* Longest wait for an answer, in ms: opening an event takes some 20 us. */
 #define ANSWER_MS 200
 
 struct question {
@@ -125,8 +125,7 @@ int kernel_ask_opener(struct kernel *k, enum kernel_opener_what what, int number
 	    child_receive(k->opener.socket, &err, sizeof(err), fds, 2, MSG_DONTWAIT) == sizeof(err))
 		return err;
 	child_end(&k->opener, 0);
-	log_warn("the process that opens events on CPUs that come online has ended, or does not answer: such CPUs are "
-		 "not "
-		 "sampled from now on");
+	log_warn("the process that opens events on CPUs that come online has ended or does not answer; CPUs that come "
+		 "online from now on are not sampled");
 	return -EPIPE;
 }

@@ -58,7 +58,7 @@ struct serve_counts {
 	uint64_t left;       /* whose client went away before the answer */
 	uint64_t cut;        /* clients that were too slow, or the oldest of too many */
 	uint64_t restarts;   /* of the process, after a crash */
-	bool gone;           /* nobody is served any more: the process and its keeper have ended */
+	bool gone;           /* no client is served any more: the process and its keeper have ended */
 };
 
 struct serve;

@@ -239,16 +239,15 @@ static void print_processes(const struct processes_counts *c, FILE *out)
 	if (c->lost)
 		fprintf(out,
 			"pybpf: %" PRIu64 " start%s of processes to be profiled %s lost, as a buffer of the "
-			"kernel was full: all processes were looked at, and %" PRIu64
-			" had been missed; processes that "
-			"ended before that look are missing\n",
+			"kernel was full: pybpf then examined all processes and found %" PRIu64
+			" that it had missed; processes that ended before then are missing\n",
 			c->lost, c->lost == 1 ? " or end" : "s or ends", c->lost == 1 ? "was" : "were", c->recovered);
 	if (c->lost_mappings)
 		fprintf(out,
 			"pybpf: %" PRIu64
 			" record%s of files that processes map %s lost, as a buffer of the kernel was full: "
-			"all were looked at again; a Python library that one loaded just then was found up to 5 s "
-			"late\n",
+			"pybpf then examined all processes again; a Python library that one loaded just then was "
+			"found up to 5 s late\n",
 			c->lost_mappings, c->lost_mappings == 1 ? "" : "s", c->lost_mappings == 1 ? "was" : "were");
 }
 
@@ -303,11 +302,11 @@ void session_account_print(const struct session_account *a, const struct profile
 	if (a->lost_records)
 		fprintf(out,
 			"pybpf: %" PRIu64
-			" record%s that the kernel sent %s broken or found no memory: what %s about is "
+			" record%s that the kernel sent %s broken or found no memory: what %s reported is "
 			"missing; samples of a lost stack are counted as \"whose stack never found room in the ring "
 			"buffer\"\n",
 			a->lost_records, a->lost_records == 1 ? "" : "s", a->lost_records == 1 ? "was" : "were",
-			a->lost_records == 1 ? "it is" : "they are");
+			a->lost_records == 1 ? "it" : "they");
 	if (a->timed)
 		fprintf(out, "pybpf: the time of %" PRIu64 " %s%s was kept, in %" PRIu64 " KiB of memory\n", a->timed,
 			a->has_states ? "waits and sample" : "sample", a->timed == 1 && !a->has_states ? "" : "s",

@@ -42,7 +42,7 @@ enum did {
 /*
  * The sentences, for one process and for several. A process that has taken no CPU time since sampling began has not
  * changed its state since: a thread runs when it stops, continues, or wakes up. (The freezer of cgroup v1 freezes
- * sleeping threads as they are, since Linux 6.1: "frozen" is told of now only.)
+ * sleeping threads as they are, since Linux 6.1: "frozen" describes the present only.)
  */
 static const char *const sentences[DID_KINDS][2] = {
 	[DID_SLEEP] = {"was asleep throughout", "were asleep throughout"},
@@ -182,14 +182,14 @@ static const char *state_now(char state)
 	}
 }
 
-/* Prints a sentence about one process that ran without being met in Python code, or that ended. */
+/* Prints a sentence about one process that ran without a sample in Python code, or that ended. */
 static void print_one(const struct unsampled *u, double duration_s, FILE *out)
 {
 	const struct processes_record *process = u->process;
 
-	fprintf(out, "pybpf: no sample met process %d (", process->pid);
+	fprintf(out, "pybpf: process %d (", process->pid);
 	text_print(process->comm, out);
-	fprintf(out, ") in Python code%s", u->did == DID_END ? ", and it ended" : "");
+	fprintf(out, ") has no sample in Python code%s", u->did == DID_END ? ", and it ended" : "");
 	if (u->cpu_known)
 		fprintf(out, "; it took %.4f s of CPU time in %.2f s", (double)u->cpu_ns / 1e9, duration_s);
 	if (process->undecided)
@@ -225,7 +225,7 @@ static void print_kind(const struct finding *f, enum did did, double duration_s,
 	if (did < DID_RUN)
 		fprintf(out, " %s", sentences[did][count > 1]);
 	else
-		fprintf(out, "%s took %.4f s of CPU time together in %.2f s, and no sample met them in Python code",
+		fprintf(out, "%s took %.4f s of CPU time together in %.2f s and have no sample in Python code",
 			did == DID_END ? " ended; they" : "", (double)cpu_ns / 1e9, duration_s);
 	if (count > 1) {
 		fputs(": ", out);
@@ -286,9 +286,8 @@ void session_print_simulated(struct session *s, const struct session_account *ac
 		fprintf(out, " and %" PRIu64 " more run", found.count - 1);
 	else
 		fputs(" runs", out);
-	fputs(" under valgrind, on a CPU that it simulates: no sample tells a thread of Python there; `pybpf dump` "
-	      "shows the "
-	      "stacks\n",
+	fputs(" under valgrind, on a CPU that it simulates: samples cannot identify Python threads there; `pybpf "
+	      "dump` shows the stacks\n",
 	      out);
 }
 
@@ -329,9 +328,10 @@ void session_print_left_behind(struct session *s, FILE *out)
 	text_print(found.first->comm, out);
 	putc(')', out);
 	if (found.count > 1)
-		fprintf(out, " and %" PRIu64 " more, which it started, go on: -p samples them\n", found.count - 1);
+		fprintf(out, " and %" PRIu64 " more, which it started, are still running: sample them with -p\n",
+			found.count - 1);
 	else
-		fprintf(out, ", which it started, goes on: -p %d samples it\n", found.first->pid);
+		fprintf(out, ", which it started, is still running: sample it with -p %d\n", found.first->pid);
 }
 
 /* If chosen processes were idle and have others below them that run Python and were not chosen, says so. */
@@ -371,9 +371,9 @@ static void find_python(struct processes_record *process, void *arg)
 }
 
 /*
- * A timer does not meet the end of a short time on a CPU, where the kernel has interrupts off, nor a beginning that
- * another timer's interrupt delays: what runs for tens of microseconds at a time has fewer samples than CPU time. Of
- * several processes it is not known which.
+ * Timer samples miss the end of a time slice, where the kernel has interrupts off, and a beginning that another
+ * timer's interrupt delays. Work that runs for tens of microseconds at a time therefore has fewer samples than CPU
+ * time. With several processes it is unknown which one.
  */
 static void print_unmet(const struct finding *f, const struct session_account *account, FILE *out)
 {
@@ -387,9 +387,8 @@ static void print_unmet(const struct finding *f, const struct session_account *a
 	    !session_samples_are_few(asked, (double)cpu_ns / 1e9 * account->freq))
 		return;
 	fprintf(out,
-		"pybpf: process %d took %.3f s of CPU time, of which its samples stand for %.3f s: a timer rarely "
-		"meets "
-		"work that lasts less than a millisecond, nor time that a host takes from a virtual machine; "
+		"pybpf: process %d took %.3f s of CPU time, of which its samples stand for %.3f s: timer samples "
+		"rarely hit work shorter than a millisecond, or time that the host takes from a virtual machine; "
 		"--mode=wall measures the time of each thread\n",
 		process->pid, (double)cpu_ns / 1e9, (double)asked / account->freq);
 }

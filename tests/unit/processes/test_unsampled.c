@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Python processes that no sample met in Python code: an exec keeps the process, a used PID makes another one. */
+/* Python processes without a sample in Python code: an exec keeps the process, a used PID makes another one. */
 #include "played_machine.h"
 
 #define FIRST  (FIRST_PID + 0)

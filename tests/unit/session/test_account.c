@@ -225,12 +225,12 @@ static void test_lines(void **state)
 		"\npybpf: 1 process left out: a Python that is not supported or not readable, see `pybpf ps`\n",
 		"\npybpf: 4 questions about files or memory had no answer in time: a file system may not answer\n",
 		"\npybpf: 7 starts or ends of processes to be profiled were lost, as a buffer of the kernel was full: "
-		"all processes were looked at, and 3 had been missed; processes that ended before that look are "
-		"missing\n",
+		"pybpf then examined all processes and found 3 that it had missed; processes that ended before then "
+		"are missing\n",
 		"\npybpf: 1 record of files that processes map was lost, ",
 		"\npybpf: 8 of 40 code objects could not be named\n",
 		"\npybpf: 9 of 40 code objects are shown without lines: ",
-		"\npybpf: 12 records that the kernel sent were broken or found no memory: what they are about is "
+		"\npybpf: 12 records that the kernel sent were broken or found no memory: what they reported is "
 		"missing; samples of a lost stack are counted as \"whose stack never found room in the ring buffer\"\n",
 		"\npybpf: the time of 70 waits and samples was kept, in 3 KiB of memory\n",
 		"\npybpf: cost: 1234 ns of kernel program per sample; pybpf itself 0.250 s of CPU, 2.0 MiB at most; "
