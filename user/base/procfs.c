@@ -121,7 +121,7 @@ ssize_t procfs_read_some(pid_t pid, const char *name, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)len;
 }
 
-/* Says the little that is known of what stands in for a process. */
+/* Fills in what a process source (a core file) knows of its process. */
 static int stat_source(const struct process_source *source, struct procfs_stat *out)
 {
 	*out = (struct procfs_stat){.state = 'S'};
@@ -180,10 +180,10 @@ int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out)
 	n = sscanf(text, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %*x %*x %" SCNx64 " %" SCNx64,
 		   &out->number, &out->args[0], &out->args[1], &out->args[2], &out->args[3], &out->stack_pointer,
 		   &out->pc);
-	/* Else it is "running". */
+	/* A running thread has the text "running". */
 	if (n < 1)
 		return -EAGAIN;
-	/* In none there are just the last two. */
+	/* Outside of a system call only stack pointer and pc follow. */
 	if (out->number < 0) {
 		out->stack_pointer = out->args[0];
 		out->pc = out->args[1];

@@ -174,7 +174,9 @@ static uint64_t lowest_code(const struct discovery_file *file)
 	return lowest;
 }
 
-/* Where a Python whose data is far from its code has the latter is not told: a copy of its variable in a program. */
+/*
+ * Where a Python's data is far from its code (a variable copied into the program), the code's place is unknown.
+ */
 static void place_code(struct discovery_python *out)
 {
 	uint64_t size = out->map.end - out->map.start, before = out->interp_head_addr - out->map.start;

@@ -192,7 +192,7 @@ static int read_switches(const struct caller *thread, struct dump_state *out)
 	char name[64], *text;
 	int err;
 
-	/* A thread of the past does not run meanwhile. */
+	/* A thread of a core file does not run. */
 	if (process_source_of(thread->pid))
 		return 0;
 	snprintf(name, sizeof(name), "task/%d/status", thread->tid);
@@ -233,7 +233,7 @@ int dump_look_at_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struc
 		out->wait.state = PYBPF_STATE_STOPPED;
 	else if (runs(stop->what, stat.state) || read_call(&thread, stop, out))
 		out->wait = (struct pybpf_wait){.state = PYBPF_STATE_RUNNING};
-	/* What has been stopped is in no system call, but does not change, either. */
+	/* A stopped thread is in no system call; its state cannot change. */
 	if (!out->stack_pointer && stop->what != DUMP_NOT_STOPPED) {
 		procfs_read_call(pid, tid, &call);
 		out->stack_pointer = call.stack_pointer;

@@ -123,8 +123,8 @@ int kernel_read_tasks(struct bpf_program *iterator, const char *what, size_t siz
 		      void (*visit)(const void *record, void *arg), void *arg);
 
 /*
- * Returns whether the CPU of the sampler's attachment of that number is offline, or has been since the last call: as
- * kernel_mappings_lacks() tells it. The attachment is there no more then.
+ * Returns whether the CPU of the sampler's attachment of that number is offline, or has been since the last call
+ * (compare kernel_mappings_lacks()). The attachment has been removed then.
  */
 bool kernel_sampler_lacks(struct kernel *k, int i);
 /*

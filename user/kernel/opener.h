@@ -12,8 +12,8 @@
 struct kernel;
 
 /*
- * Forks it, once the sampler is attached. To be called by a process with one thread. Where that fails, as there are no
- * descriptors left, it says what the run is without.
+ * Forks it, once the sampler is attached. To be called by a process with one thread. If that fails, for example for
+ * lack of descriptors, it logs that CPUs which come online are not sampled.
  */
 void kernel_start_opener(struct kernel *k);
 void kernel_end_opener(struct kernel *k);
@@ -25,8 +25,8 @@ enum kernel_opener_what {
 
 /*
  * Has it open an event: the attachment, or the CPU, of that number. Returns 0 with its descriptors, which are the
- * caller's, -1 for one that there is none of. Else negative errno: as these functions do, or -EPIPE: there is no such
- * process any more, or it has not answered within a moment and is given up.
+ * caller's, -1 in place of a missing one; or negative errno, as these functions return, or -EPIPE: the process is gone,
+ * or did not answer in time and was given up.
  */
 int kernel_ask_opener(struct kernel *k, enum kernel_opener_what what, int number, int fds[2]);
 

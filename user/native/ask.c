@@ -170,7 +170,7 @@ static int make_table(struct serving *s, const struct native_source *source, boo
 	if (!err || err == -ENOENT) {
 		native_describe_file(elf, &s->table, &s->file);
 		s->file.id = source->mapped.file;
-		/* A table without rows does not say so. */
+		/* An empty table does not carry the flag. */
 		s->file.has_flow |= flow;
 		s->is_there = true;
 	}

@@ -447,7 +447,7 @@ int cfi_make_rows(const struct cfi_common *common, struct dwarf_cursor program, 
 	int err;
 
 	m.now.cfa = CFA_OTHER;
-	/* A location of the CIE's own program would be of no function. */
+	/* A DW_CFA_advance_loc in the CIE's own program is invalid: it belongs to no function. */
 	err = run(&m, common->program);
 	if (!err && m.pc != start)
 		return -EBADMSG;

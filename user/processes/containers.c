@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which container processes are in: those of a control group are in the same one, and it is asked for them together.
- * Else most of what a short process costs would be this question.
+ * Which container processes are in: those of a control group are in the same one, so one question serves them all.
+ * Asking once per process would be most of a short process's cost.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -338,7 +338,7 @@ void processes_get_counts(const struct processes *p, struct processes_counts *ou
 	*out = p->counts;
 	for (uint32_t i = 0; i < p->records.count; i++)
 		add_to_counts(p, out, processes_record_at(p, i));
-	/* Those of the last check: what is lost while the profile is made concerns nobody. */
+	/* Those of the last check: events lost while the profile is written do not matter. */
 	out->lost = p->losses.events;
 	out->lost_others = p->losses.others;
 	/* Processes that were given by PID are known, and were looked at once more. */

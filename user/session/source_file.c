@@ -134,7 +134,7 @@ static int become(const struct source_rights *rights)
 	struct capabilities caps;
 	uid_t own = geteuid();
 
-	/* Needs CAP_SETGID; without it pybpf is not root, and its own groups are what it may read with. */
+	/* Needs CAP_SETGID; without it pybpf is not root, and reads with its own groups. */
 	if (setgroups(rights->group_count, rights->groups) && own == 0)
 		return -EPERM;
 	setfsgid(rights->thread.fsgid);
@@ -272,7 +272,7 @@ int source_file_serve_text(void *state, const void *question, size_t question_si
 
 bool source_read_rights(pid_t task, struct pybpf_rights *rights)
 {
-	/* setfsuid(2) takes this user for none. */
+	/* setfsuid(2) treats UINT32_MAX as no user. */
 	unsigned uid = UINT32_MAX, gid = UINT32_MAX;
 	uint64_t effective = 0;
 	char *status;
@@ -303,7 +303,10 @@ static struct question *make_question(const struct source_file *file)
 	return q;
 }
 
-/* Returns the seconds since 1970 at the boot: of several readings, as the thread may have to wait amid one. */
+/*
+ * Returns the seconds since 1970 at the boot: the closest of several readings, as the thread may have to wait between
+ * two clocks.
+ */
 static double boot_s(void)
 {
 	double closest = HUGE_VAL, boot = 0;

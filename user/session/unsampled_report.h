@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What chosen Python processes did that no sample met in Python code: asleep, stopped, frozen, at work elsewhere. */
+/* What chosen Python processes without a sample in Python code did: asleep, stopped, frozen, at work elsewhere. */
 #ifndef SESSION_UNSAMPLED_REPORT_H
 #define SESSION_UNSAMPLED_REPORT_H
 

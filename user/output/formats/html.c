@@ -141,7 +141,7 @@ static void write_strings(const struct profile *p, struct json *j)
 	json_end_array(j);
 }
 
-/* Writes of texts that have one the text, or the origin. */
+/* For each text with an origin, writes its index or, with `origin`, the origin. */
 static void write_origin(const struct profile *p, const char *key, bool origin, struct json *j)
 {
 	json_begin_array(j, key);

@@ -123,7 +123,7 @@ static int begin(struct session *s)
 	struct reading reading = {.session = s};
 	struct procfs_sched own;
 
-	/* A kernel that does not count says 0 of every thread. */
+	/* Kernels without CONFIG_SCHED_INFO report 0 for every thread. */
 	s->schedstat.known = !procfs_read_sched(getpid(), getpid(), &own) && own.running_ns;
 	s->schedstat.begin_ticks = clock_ns(CLOCK_BOOTTIME) / tick_ns();
 	if (s->schedstat.known &&

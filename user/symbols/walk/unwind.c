@@ -132,8 +132,8 @@ static struct mapped *file_of(const struct unwind *u, const char *name)
 
 /*
  * Called when a frame lies in the file, which most files never have. libdw closes the descriptor with the module. The
- * search is told by a variable, since the callback is told the module only. libdw would map the file, which its owner
- * may make shorter meanwhile: whoever reads the mapping then dies of it.
+ * search is in a variable, since the callback is given the module only. libdw must not map the file: if its owner
+ * truncates it, reading the mapping raises SIGBUS.
  */
 static const struct unwind *searching;
 
@@ -154,7 +154,10 @@ static int open_file(Dwfl_Module *module, void **userdata, const char *name, Dwa
 	return *elf ? fd : -1;
 }
 
-/* Call frame information and names are those of the file itself: others are for another day, and another's disk. */
+/*
+ * Call frame information and names are those of the file itself. debuginfo files are not searched: the path is the
+ * target's, and may be on a slow file system.
+ */
 static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
 			const char *link, GElf_Word crc, char **path)
 {
