@@ -25,7 +25,7 @@
 #define MORE "..."
 
 /* A process that the filter names and that is no Python. */
-struct stranger {
+struct non_python {
 	pid_t pid;
 	char *why;
 };
@@ -35,8 +35,8 @@ struct collector {
 	struct ps_list *list;
 	struct discovery_numbers met; /* those of the filter's PIDs that exist */
 	size_t rows_room;
-	struct stranger *strangers; /* with the filter's children: those may be Pythons */
-	size_t nr_strangers, strangers_room;
+	struct non_python *non_pythons; /* with the filter's children: those may be Pythons */
+	size_t nr_non_pythons, non_pythons_room;
 	struct discovery_python pythons[PYBPF_MAX_RUNTIMES];
 	size_t nr_pythons;
 };
@@ -153,16 +153,16 @@ static void note_denied(struct ps_list *list, const struct scan_process *process
 			 process->pid, process->comm);
 }
 
-static int add_stranger(struct collector *c, pid_t pid, const char *why)
+static int add_non_python(struct collector *c, pid_t pid, const char *why)
 {
-	struct stranger *stranger;
+	struct non_python *process;
 
-	if (array_reserve(&c->strangers, &c->strangers_room, c->nr_strangers + 1, sizeof(*c->strangers)))
+	if (array_reserve(&c->non_pythons, &c->non_pythons_room, c->nr_non_pythons + 1, sizeof(*c->non_pythons)))
 		return -ENOMEM;
-	stranger = &c->strangers[c->nr_strangers];
-	*stranger = (struct stranger){.pid = pid, .why = strdup(why)};
-	c->nr_strangers += stranger->why != NULL;
-	return stranger->why ? 0 : -ENOMEM;
+	process = &c->non_pythons[c->nr_non_pythons];
+	*process = (struct non_python){.pid = pid, .why = strdup(why)};
+	c->nr_non_pythons += process->why != NULL;
+	return process->why ? 0 : -ENOMEM;
 }
 
 /* Reports the PIDs of the filter that no process has. */
@@ -186,17 +186,17 @@ static void tell_missing(const struct collector *c)
 }
 
 /* A shell that has Pythons below it has what was asked for. */
-static void tell_strangers(const struct collector *c)
+static void warn_of_non_pythons(const struct collector *c)
 {
-	for (size_t i = 0; i < c->nr_strangers; i++) {
-		uint32_t pid = (uint32_t)c->strangers[i].pid;
+	for (size_t i = 0; i < c->nr_non_pythons; i++) {
+		uint32_t pid = (uint32_t)c->non_pythons[i].pid;
 		const struct discovery_numbers one = {.items = &pid, .count = 1};
 		bool has_rows = false;
 
 		for (size_t k = 0; k < c->list->count && !has_rows; k++)
 			has_rows = discovery_is_below(&one, c->list->rows[k].process.ppid);
 		if (!has_rows)
-			log_warn("%s, nor do those of its children", c->strangers[i].why);
+			log_warn("%s, nor do those of its children", c->non_pythons[i].why);
 	}
 }
 
@@ -209,7 +209,7 @@ static int leave_out(struct collector *c, const struct scan_process *process, bo
 	if (!named || result != DISCOVERY_NOT_PYTHON)
 		log_printf(named ? LOG_WARN : result == DISCOVERY_DENIED ? LOG_INFO : LOG_DEBUG, "%s", error->text);
 	else if (c->filter->children)
-		return add_stranger(c, process->pid, error->text);
+		return add_non_python(c, process->pid, error->text);
 	else
 		discovery_refuse_parent(LOG_WARN, process->pid, error->text);
 	return 0;
@@ -262,10 +262,10 @@ int ps_collect(const struct discovery_filter *filter, struct ps_list *list)
 	err = scan_each_process(visit, c, NULL);
 	if (!err)
 		tell_missing(c);
-	tell_strangers(c);
-	for (size_t i = 0; i < c->nr_strangers; i++)
-		free(c->strangers[i].why);
-	free(c->strangers);
+	warn_of_non_pythons(c);
+	for (size_t i = 0; i < c->nr_non_pythons; i++)
+		free(c->non_pythons[i].why);
+	free(c->non_pythons);
 	free(c->met.items);
 	free(c);
 	return err;
