@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a picture of all threads takes, and for how long the target stands still for it, beside py-spy and pystack."""
+"""What a snapshot of all threads takes, and for how long the target stands still for it, beside py-spy and pystack."""
 
 import subprocess
 import time
@@ -88,7 +88,7 @@ def measure(bench):
     ways = usable(bench)
     results, bare = defaultdict(list), defaultdict(list)
     (interpreter,) = bench.pythons(VERSIONS)[:1]
-    for _ in bench.rounds("pictures of threads"):
+    for _ in bench.rounds("snapshots of threads"):
         for count in bench.plan.stands:
             with bench.target(interpreter, "stands.py", count) as running:
                 bare[count].append(quiet(running, bench.plan.quiet_s))
@@ -96,7 +96,7 @@ def measure(bench):
                     what = "%s of %d threads" % (way, count)
                     results[way, count].append(bench.attempt(what, one, running, way, count))
     section = Section(
-        "a picture of all threads, each 21 functions deep, of %s" % interpreter.name,
+        "a snapshot of all threads, each 21 functions deep, of %s" % interpreter.name,
         ["threads", "way", "s", "of pybpf dump's", "stood still, ms"],
         notes=["stood still: the longest time in which a thread that only looks at the clock did not get to it; "
                "the rows \"nobody\" have it without any of these"],

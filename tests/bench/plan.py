@@ -48,7 +48,7 @@ class Plan:
     agent_epochs: int = 30
     # processes that map the same files
     alike: Tuple = (1, 50, 500)
-    # pictures of threads
+    # snapshots of threads
     stands: Tuple = (1, 50, 500)
     quiet_s: float = 1.0
 

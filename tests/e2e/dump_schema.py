@@ -20,11 +20,11 @@ def validator():
     return jsonschema.Draft202012Validator(schema())
 
 
-def findings(picture):
+def findings(snapshot):
     """What the schema does not allow in it: a sentence each, with the place."""
     return [
-        "%s: %s" % ("/".join(map(str, error.absolute_path)) or "the picture", error.message[:400])
-        for error in validator().iter_errors(picture)
+        "%s: %s" % ("/".join(map(str, error.absolute_path)) or "the snapshot", error.message[:400])
+        for error in validator().iter_errors(snapshot)
     ]
 
 

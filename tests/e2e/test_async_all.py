@@ -218,8 +218,8 @@ def test_loops_of_several_threads(python, tmp_path):
 
 # capture_call_graph() does not go into asynchronous generators, nor into a generator that is an __await__ method.
 BEYOND = {
-    "iterates": ["picture.<locals>.agen", "sleep"],
-    "default": ["picture.<locals>.agen", "sleep"],
+    "iterates": ["snapshot.<locals>.agen", "sleep"],
+    "default": ["snapshot.<locals>.agen", "sleep"],
     "custom": ["Awaitable.__await__", "sleep"],
 }
 
@@ -229,9 +229,9 @@ def expected_frames(frames):
 
 
 @every_build
-def test_the_picture_is_that_of_asyncio_itself(python, tmp_path):
+def test_the_snapshot_is_that_of_asyncio_itself(python, tmp_path):
     """Functions, lines and awaiters of tasks that stand still are those of asyncio.capture_call_graph()."""
-    run = run_all(python, tmp_path, "picture", seconds=1.0)
+    run = run_all(python, tmp_path, "snapshot", seconds=1.0)
     stacks = {}
     for stack, seconds in run.stacks:
         tasks = [text[7:-1] for text in stack if text.startswith("[task: ")]

@@ -51,12 +51,12 @@ def waits_for_the_server(dump):
     return None
 
 
-def check_picture(picture, tids, why):
+def check_snapshot(snapshot, tids, why):
     """All threads are there; the late one was not read, and those after it perhaps."""
-    assert picture["complete"] is False
-    assert {thread["tid"] for thread in picture["threads"]} == tids and len(picture["threads"]) == len(tids)
-    assert why in {thread["unread"] for thread in picture["threads"]}
-    for thread in picture["threads"]:
+    assert snapshot["complete"] is False
+    assert {thread["tid"] for thread in snapshot["threads"]} == tids and len(snapshot["threads"]) == len(tids)
+    assert why in {thread["unread"] for thread in snapshot["threads"]}
+    for thread in snapshot["threads"]:
         assert thread["python"] is True, "taken for a thread that no interpreter knows"
         functions = [frame["function"] for frame in thread["frames"]]
         if thread["unread"]:
@@ -75,7 +75,7 @@ def test_an_answer_that_does_not_come(folder):
     assert whole.code == 0 and json.loads(whole.out)["complete"] is True
     assert {thread["tid"] for thread in json.loads(whole.out)["threads"]} == tids and len(tids) == 4
     assert run.code == 1 and "not all of it could be read: " + LATE in run.err, run.err
-    check_picture(json.loads(run.out), tids, LATE)
+    check_snapshot(json.loads(run.out), tids, LATE)
     assert text.code == 1 and LATE in text.err, text.err
     assert "Not all of it could be read: " + LATE in text.out
     assert re.search(r"\nThread \d+ .*, not read: %s\n  \[stack not shown: it could not be read\]\n" % LATE, text.out), text.out
@@ -97,7 +97,7 @@ def test_a_helper_that_gets_a_signal_while_it_reads(folder, number, why, options
         harness.wait_for(lambda: harness.state(process.pid) == "S")
     dump_schema.check(out)
     assert dump.returncode == 1 and why in err
-    check_picture(json.loads(out), tids, why)
+    check_snapshot(json.loads(out), tids, why)
 
 
 def test_a_source_that_has_no_answer(folder):
@@ -110,9 +110,9 @@ def test_a_source_that_has_no_answer(folder):
         run = pybpf("dump", "-p", process.pid, "--json")
         bare = pybpf("dump", "-p", process.pid, "--json", "--no-source")
     for done, code, source in (whole, 0, "time.sleep(1000)"), (run, 1, None), (bare, 0, None):
-        picture = json.loads(done.out)
-        assert done.code == code and picture["complete"] is (code == 0), done
-        (thread,) = picture["threads"]
+        snapshot = json.loads(done.out)
+        assert done.code == code and snapshot["complete"] is (code == 0), done
+        (thread,) = snapshot["threads"]
         assert thread["unread"] is None
         assert [(frame["function"], frame["source"]) for frame in thread["frames"]] == [("<module>", source)]
 
@@ -153,13 +153,13 @@ def test_a_dump_beside_helpers_that_die(number):
             code, out, err = run_beside(chance, number, "dump", "-p", target.pid, "--json", "--no-source")
             assert code == 0 or "pybpf: " in err, err
             assert not any(lie in err for lie in LIES), err
-            for picture in map(json.loads, out.splitlines()):
+            for snapshot in map(json.loads, out.splitlines()):
                 dump_schema.check(out)
-                assert {thread["tid"] for thread in picture["threads"]} == tids
-                assert picture["complete"] is (code == 0), (code, err)
-                assert all(thread["python"] for thread in picture["threads"])
-                assert code or not any(thread["unread"] for thread in picture["threads"])
-                assert all(thread["frames"] or thread["unread"] for thread in picture["threads"])
+                assert {thread["tid"] for thread in snapshot["threads"]} == tids
+                assert snapshot["complete"] is (code == 0), (code, err)
+                assert all(thread["python"] for thread in snapshot["threads"])
+                assert code or not any(thread["unread"] for thread in snapshot["threads"])
+                assert all(thread["frames"] or thread["unread"] for thread in snapshot["threads"])
             assert out or code == 1
 
 
@@ -172,12 +172,12 @@ def test_tasks_beside_helpers_that_die(number):
         names = sorted(task["name"] for task in whole["tasks"])
         for _ in range(RUNS if number != signal.SIGSTOP else RUNS // 5):
             code, out, err = run_beside(chance, number, "dump", "-p", target.pid, "--json", "--async")
-            for picture in map(json.loads, out.splitlines()):
-                assert picture["complete"] is (code == 0), (code, err)
-                if code == 0 or picture["tasks"] is not None:
-                    assert sorted(task["name"] for task in picture["tasks"]) == names
+            for snapshot in map(json.loads, out.splitlines()):
+                assert snapshot["complete"] is (code == 0), (code, err)
+                if code == 0 or snapshot["tasks"] is not None:
+                    assert sorted(task["name"] for task in snapshot["tasks"]) == names
                 else:
-                    assert picture["tasks_note"], picture
+                    assert snapshot["tasks_note"], snapshot
             assert out or code == 1 and "pybpf: " in err
 
 

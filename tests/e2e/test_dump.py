@@ -28,8 +28,8 @@ def dump(pid, *args, code=0):
     return json.loads(line)
 
 
-def by_name(picture):
-    return {thread["name"]: thread for thread in picture["threads"]}
+def by_name(snapshot):
+    return {thread["name"]: thread for thread in snapshot["threads"]}
 
 
 def stack(thread):
@@ -40,7 +40,7 @@ def stack(thread):
 def test_threads_that_stand(python):
     """Each thread has the stack that sys._current_frames() told, with the same lines, and waits for what it waits for."""
     with harness.target(python, "standing.py") as target:
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         says = target.says
     causes = {
         "t-lock": "[lock]",
@@ -55,29 +55,29 @@ def test_threads_that_stand(python):
         "t-child": "[child: %d]" % says["child"],
         "MainThread": "[sleep]",
     }
-    threads = by_name(picture)
+    threads = by_name(snapshot)
     assert {name: thread["cause"] for name, thread in threads.items()} == causes
     for name, chain in says["stacks"].items():
         assert stack(threads[name]) == chain, name
     assert [frame["function"] for frame in threads["MainThread"]["frames"]] == ["<module>", "main", "outer", "middle", "stand_sleep"]
-    assert not any(thread["moving"] or thread["has_gil"] for thread in picture["threads"])
-    assert all(thread["python"] for thread in picture["threads"])
+    assert not any(thread["moving"] or thread["has_gil"] for thread in snapshot["threads"])
+    assert all(thread["python"] for thread in snapshot["threads"])
 
 
 def test_a_process_whose_first_thread_has_ended():
     with harness.target(harness.default_python(), "leaderless.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "Z")
-        picture = dump(target.pid)
-    assert any(frame["function"] == "work" for thread in picture["threads"] for frame in thread["frames"])
-    assert all(thread["tid"] != target.pid for thread in picture["threads"])
-    assert picture["resident_bytes"] > 4 << 20
+        snapshot = dump(target.pid)
+    assert any(frame["function"] == "work" for thread in snapshot["threads"] for frame in thread["frames"])
+    assert all(thread["tid"] != target.pid for thread in snapshot["threads"])
+    assert snapshot["resident_bytes"] > 4 << 20
 
 
 def test_source_lines_are_those_of_the_frames():
     with harness.target(harness.default_python(), "standing.py") as target:
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         bare = dump(target.pid, "--no-source")
-    frames = [frame for thread in picture["threads"] for frame in thread["frames"]]
+    frames = [frame for thread in snapshot["threads"] for frame in thread["frames"]]
     for frame in frames:
         with open(frame["file"], encoding="utf-8") as source:
             assert frame["source"] == source.readlines()[frame["line"] - 1].strip()
@@ -117,9 +117,9 @@ def test_recursion_is_folded():
         harness.read_ready_line(process)
         harness.wait_for(lambda: harness.state(process.pid) == "S")
         run = pybpf("dump", "-p", process.pid)
-        picture = dump(process.pid)
+        snapshot = dump(process.pid)
     assert run.out.count(", in down\n") == 4 and "  [Previous line repeated 197 more times]\n" in run.out
-    assert [frame["function"] for frame in picture["threads"][0]["frames"]].count("down") == 201
+    assert [frame["function"] for frame in snapshot["threads"][0]["frames"]].count("down") == 201
 
 
 # Calls whose names tell which may call which: a_1 calls b_1 calls c_1, and never another number.
@@ -147,9 +147,9 @@ def test_threads_that_run_show_no_stack_that_they_never_had(python):
     with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         for _ in range(12):
-            picture = dump(process.pid)
-            assert sum(thread["has_gil"] for thread in picture["threads"]) <= 1
-            for thread in picture["threads"]:
+            snapshot = dump(process.pid)
+            assert sum(thread["has_gil"] for thread in snapshot["threads"]) <= 1
+            for thread in snapshot["threads"]:
                 names = [frame["function"] for frame in thread["frames"]]
                 numbers = {name[2:] for name in names if re.fullmatch(r"[abc]_\d+", name)}
                 if not thread["moving"]:
@@ -164,9 +164,9 @@ def test_waits_for_the_gil_name_its_holder():
     with harness.target(harness.default_python(), "states.py", "gil") as target:
 
         def is_met():
-            met, picture = False, dump(target.pid)
-            tids = {thread["tid"] for thread in picture["threads"]}
-            for thread in picture["threads"]:
+            met, snapshot = False, dump(target.pid)
+            tids = {thread["tid"] for thread in snapshot["threads"]}
+            for thread in snapshot["threads"]:
                 if thread["gil_holder"]:
                     assert thread["state"] == "GIL" and thread["gil_holder"] in tids - {thread["tid"]}
                     met = True
@@ -194,9 +194,9 @@ def test_in_another_pid_namespace():
         harness.read_ready_line(process)
         with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as children:
             (pid,) = children.read().split()
-        picture = dump(pid)
-    (thread,) = picture["threads"]
-    assert picture["inside_pid"] == thread["inside_tid"] == 1 and thread["tid"] == int(pid)
+        snapshot = dump(pid)
+    (thread,) = snapshot["threads"]
+    assert snapshot["inside_pid"] == thread["inside_tid"] == 1 and thread["tid"] == int(pid)
     assert thread["frames"][-1]["function"] == "down"
 
 
@@ -228,8 +228,8 @@ def test_stopped_and_frozen(version):
         os.kill(process.pid, signal.SIGCONT)
         with frozen_group(process.pid, version):
             frozen = dump(process.pid)
-    for picture in (stopped, frozen):
-        (thread,) = picture["threads"]
+    for snapshot in (stopped, frozen):
+        (thread,) = snapshot["threads"]
         assert thread["cause"] == "[stopped]" and thread["frames"][-1]["function"] == "down"
 
 

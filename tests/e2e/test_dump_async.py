@@ -59,25 +59,25 @@ def functions(task):
     return [frame["function"] for frame in task["frames"]]
 
 
-def by_name(picture):
-    return {task["name"]: task for task in picture["tasks"]}
+def by_name(snapshot):
+    return {task["name"]: task for task in snapshot["tasks"]}
 
 
-def left_out(picture):
-    return sum(picture["tasks_left_out"].values())
+def left_out(snapshot):
+    return sum(snapshot["tasks_left_out"].values())
 
 
 @every_build
 @pytest.mark.parametrize("options", [[], ["--freeze"]], ids=str)
 def test_the_tree_is_that_of_asyncio_itself(python, options):
     """Names, functions with lines and awaiters of every task are those of asyncio.capture_call_graph()."""
-    with harness.target(python, "task_tree.py", "picture") as target:
+    with harness.target(python, "task_tree.py", "snapshot") as target:
         asleep(target)
-        picture = dump(target.pid, *options)
-    found = {str(task["id"]): task for task in picture["tasks"]}
+        snapshot = dump(target.pid, *options)
+    found = {str(task["id"]): task for task in snapshot["tasks"]}
     says = target.says["tasks"]
     # And the main task, which asked.
-    assert len(says) > 15 and len(found) == len(says) + 1 and not left_out(picture)
+    assert len(says) > 15 and len(found) == len(says) + 1 and not left_out(snapshot)
     for key, want in says.items():
         task = found[key]
         shown = frames(task)
@@ -89,7 +89,7 @@ def test_the_tree_is_that_of_asyncio_itself(python, options):
         assert sorted(task["awaited_by"]) == want["awaited_by"], (task, want)
         assert task["state"] == "suspended" and not task["moving"] and not task["awaited_by_others"]
         assert task["tid"] == target.pid
-    assert picture["task_cycles"] == [] and picture["tasks_note"] is None
+    assert snapshot["task_cycles"] == [] and snapshot["tasks_note"] is None
 
 
 # What awaits them is told to 3.13; it is nothing where it is not known.
@@ -107,25 +107,25 @@ AWAITED_BY = {
 @pytest.mark.parametrize("options", [[], ["--freeze"]], ids=str)
 def test_the_tree_of_older_pythons(python, options):
     """Names and functions with lines of every task are those that its coroutines tell."""
-    with harness.target(python, "task_tree.py", "picture") as target:
+    with harness.target(python, "task_tree.py", "snapshot") as target:
         asleep(target)
-        picture = dump(target.pid, *options)
-    found = {str(task["id"]): task for task in picture["tasks"]}
-    names = {task["id"]: task["name"] for task in picture["tasks"]}
+        snapshot = dump(target.pid, *options)
+    found = {str(task["id"]): task for task in snapshot["tasks"]}
+    names = {task["id"]: task["name"] for task in snapshot["tasks"]}
     says = target.says["tasks"]
-    assert len(says) > 10 and len(found) == len(says) + 1 and not left_out(picture)
+    assert len(says) > 10 and len(found) == len(says) + 1 and not left_out(snapshot)
     for key, want in says.items():
         task = found[key]
         assert frames(task) == want["frames"] and task["name"] == want["name"]
         assert task["state"] == "suspended" and not task["moving"] and task["tid"] == target.pid
         if python.version >= (3, 8):
             assert {names[one] for one in task["awaited_by"]} == AWAITED_BY.get(task["name"], set()), task
-    assert picture["task_cycles"] == [] and picture["tasks_note"] is None
+    assert snapshot["task_cycles"] == [] and snapshot["tasks_note"] is None
 
 
 @every_python
 def test_the_tree_as_text(python):
-    with harness.target(python, "task_tree.py", "picture") as target:
+    with harness.target(python, "task_tree.py", "snapshot") as target:
         asleep(target)
         out = text(target.pid)
         sources = pybpf("dump", "--async", "-p", target.pid).out
@@ -147,10 +147,10 @@ def test_the_tree_as_text(python):
 def test_cycles_are_named(python):
     with harness.target(python, "task_tree.py", "cycle") as target:
         asleep(target)
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         out = text(target.pid)
-    names = {task["id"]: task["name"] for task in picture["tasks"]}
-    cycles = [[names[key] for key in cycle] for cycle in picture["task_cycles"]]
+    names = {task["id"]: task["name"] for task in snapshot["tasks"]}
+    cycles = [[names[key] for key in cycle] for cycle in snapshot["task_cycles"]]
     assert cycles == [["a", "b", "c"], ["x", "y"]]
     assert '        Cycle: "a" awaits "b" awaits "c" awaits "a"\n' in out and 'Cycle: "x" awaits "y" awaits "x"\n' in out
     assert out.count("Cycle") == 2
@@ -163,10 +163,10 @@ def test_cycles_are_named(python):
 def test_a_task_that_blocks_its_loop(python, options):
     with harness.target(python, "task_tree.py", "blocks") as target:
         asleep(target)
-        picture = dump(target.pid, *options)
+        snapshot = dump(target.pid, *options)
         out = text(target.pid)
-    (stuck,) = [task for task in picture["tasks"] if task["state"] == "running"]
-    main, hangs = [task for task in sorted(picture["tasks"], key=lambda task: len(task["awaited_by"])) if task != stuck]
+    (stuck,) = [task for task in snapshot["tasks"] if task["state"] == "running"]
+    main, hangs = [task for task in sorted(snapshot["tasks"], key=lambda task: len(task["awaited_by"])) if task != stuck]
     assert stuck["awaits"] is None and not stuck["moving"]
     # Functions have their qualified names from 3.11 on.
     assert [name.split(".")[-1] for name in functions(stuck)] == ["outer", "inner", "stuck"]
@@ -215,10 +215,10 @@ def test_an_eager_task(python):
 def test_thousands_of_tasks(python):
     with harness.target(python, "task_tree.py", "many") as target:
         asleep(target)
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         out = text(target.pid)
-    tasks = by_name(picture)
-    assert len(tasks) == 5001 and not left_out(picture)
+    tasks = by_name(snapshot)
+    assert len(tasks) == 5001 and not left_out(snapshot)
     main = tasks.pop("Task-1")["id"]
     assert all(task["awaited_by"] == [main] for task in tasks.values())
     assert '  Task "t0" and 1249 more like it ("t4", ' in out and '  Task "t1" and 3749 more like it ("t2", ' in out
@@ -230,18 +230,18 @@ def test_tasks_that_differ_in_nothing(python):
     """Their addresses, and those of their coroutines, are in rows of equal distances: each is told from the others."""
     with harness.target(python, "task_tree.py", "same") as target:
         asleep(target)
-        picture = dump(target.pid)
-    assert len({task["id"] for task in picture["tasks"]}) == len(picture["tasks"]) == 3001
-    assert not left_out(picture)
+        snapshot = dump(target.pid)
+    assert len({task["id"] for task in snapshot["tasks"]}) == len(snapshot["tasks"]) == 3001
+    assert not left_out(snapshot)
 
 
 @with_names
 def test_loops_of_several_threads(python):
     with harness.target(python, "task_tree.py", "loops") as target:
         asleep(target)
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         out = text(target.pid)
-    tasks, tids = by_name(picture), {thread["tid"] for thread in picture["threads"]}
+    tasks, tids = by_name(snapshot), {thread["tid"] for thread in snapshot["threads"]}
     assert tasks["in-main"]["tid"] == target.pid and tasks["in-thread"]["tid"] in tids - {target.pid}
     assert tasks["left"]["tid"] is None and len(tasks) == 5
     assert 'Task "left": awaits Future, no thread runs it\n' in out
@@ -254,22 +254,22 @@ def test_tasks_that_another_thread_made(python, options):
     """A task is of the thread that runs its loop, whoever made it."""
     with harness.target(python, "task_tree.py", "made_elsewhere") as target:
         asleep(target)
-        picture = dump(target.pid, *options)
+        snapshot = dump(target.pid, *options)
         out = text(target.pid)
-    tasks = by_name(picture)
-    (second,) = [thread["tid"] for thread in picture["threads"] if thread["name"] == "second"]
+    tasks = by_name(snapshot)
+    (second,) = [thread["tid"] for thread in snapshot["threads"] if thread["name"] == "second"]
     assert {name: task["tid"] for name, task in tasks.items()} == {
         "by-ended": target.pid, "by-living": target.pid, "by-first": second, "stuck": second,
     }
     assert [name for name, task in tasks.items() if task["state"] == "running"] == ["stuck"]
     assert [name.split(".")[-1] for name in functions(tasks["stuck"])] == ["stuck"]
-    assert not any(task["moving"] for task in picture["tasks"]) and "no thread runs it" not in out
+    assert not any(task["moving"] for task in snapshot["tasks"]) and "no thread runs it" not in out
 
 
-def check_churn(picture):
+def check_churn(snapshot):
     """Each task has its own functions and its own awaiter, whatever moved meanwhile."""
-    names = {task["id"]: task["name"] for task in picture["tasks"]}
-    for task in picture["tasks"]:
+    names = {task["id"]: task["name"] for task in snapshot["tasks"]}
+    for task in snapshot["tasks"]:
         match = re.fullmatch(r"p(\d+)(\.c)?", task["name"])
         if not match:
             continue
@@ -279,7 +279,7 @@ def check_churn(picture):
         assert functions(task) or task["state"] == "running", task
         wanted = [] if not task["awaited_by"] else ["p" + number] if child else ["root"]
         assert [names[key] for key in task["awaited_by"]] == wanted, (task, names)
-    assert picture["task_cycles"] == []
+    assert snapshot["task_cycles"] == []
 
 
 @with_names
@@ -288,13 +288,13 @@ def test_tasks_that_come_and_go(python):
     with harness.target(python, "task_tree.py", "churn") as target:
         for look in range(LOOKS):
             begin = time.monotonic()
-            picture = dump(target.pid, *(["--freeze"] if look % 4 == 3 else []))
+            snapshot = dump(target.pid, *(["--freeze"] if look % 4 == 3 else []))
             longest = max(longest, time.monotonic() - begin)
-            check_churn(picture)
-            tasks = by_name(picture)
+            check_churn(snapshot)
+            tasks = by_name(snapshot)
             met |= set(tasks)
             moving += sum(task["moving"] for task in tasks.values())
-            if picture["tasks_left_out"]["torn_lists"]:
+            if snapshot["tasks_left_out"]["torn_lists"]:
                 continue
             # Those that stand are found each time, and are never taken for moving ones.
             assert tasks["stands-1"]["awaited_by"] == [tasks["stands-2"]["id"]]
@@ -318,26 +318,26 @@ def test_two_looks(python):
 @every_version
 def test_a_process_without_asyncio(python):
     with harness.target(python, "spin.py") as target:
-        picture, out = dump(target.pid), text(target.pid)
+        snapshot, out = dump(target.pid), text(target.pid)
     # Where the interpreter has the module inside, it cannot be told that it was not imported.
-    if picture["tasks_note"] is None:
-        assert picture["tasks"] == [] and "\nTasks (0, 0 of them running)\n" in "\n" + out
+    if snapshot["tasks_note"] is None:
+        assert snapshot["tasks"] == [] and "\nTasks (0, 0 of them running)\n" in "\n" + out
         return
-    assert picture["tasks"] is None and picture["task_cycles"] is None and picture["threads"]
-    assert "asyncio" in picture["tasks_note"] and out.endswith("\nNo tasks: %s\n" % picture["tasks_note"])
+    assert snapshot["tasks"] is None and snapshot["task_cycles"] is None and snapshot["threads"]
+    assert "asyncio" in snapshot["tasks_note"] and out.endswith("\nNo tasks: %s\n" % snapshot["tasks_note"])
 
 
 @on(WITHOUT)
 def test_pythons_whose_tasks_cannot_be_read(python):
     with harness.target(python, "spin.py") as target:
-        picture = dump(target.pid)
-    assert picture["tasks"] is None and picture["threads"]
-    assert re.match(r"asyncio's tasks can be read from Python 3\.7 on, and this is %d\.%d" % python.version, picture["tasks_note"])
+        snapshot = dump(target.pid)
+    assert snapshot["tasks"] is None and snapshot["threads"]
+    assert re.match(r"asyncio's tasks can be read from Python 3\.7 on, and this is %d\.%d" % python.version, snapshot["tasks_note"])
 
 
 def test_without_the_option_there_is_nothing_of_tasks():
     with harness.started(["/usr/bin/python3", "-c", "input()"], stdin=subprocess.PIPE) as process:
         harness.wait_for(lambda: harness.state(process.pid) == "S")
         run = pybpf("dump", "-p", process.pid)
-        picture = json.loads(pybpf("dump", "-p", process.pid, "--json").out)
-    assert "asks" not in run.out and picture["tasks"] is None and picture["tasks_note"] is None
+        snapshot = json.loads(pybpf("dump", "-p", process.pid, "--json").out)
+    assert "asks" not in run.out and snapshot["tasks"] is None and snapshot["tasks_note"] is None

@@ -41,17 +41,17 @@ def test_exceptions_and_daemons(python, options):
 def test_a_finalizer_of_a_collection(python):
     """Which of several threads collects is told from 3.15 on; before, that one of them does."""
     with harness.target(python, "besides.py", "collects") as target:
-        picture = dump(target.pid)
+        snapshot = dump(target.pid)
         text = pybpf("dump", "-p", target.pid, "--no-source").out
-    told = {name: thread["collecting"] for name, thread in by_name(picture).items()}
+    told = {name: thread["collecting"] for name, thread in by_name(snapshot).items()}
     somebody = "Garbage is being collected; this Python does not tell by which thread\n"
     if not tells(python):
-        assert picture["collecting"] is None and set(told.values()) == {None}
+        assert snapshot["collecting"] is None and set(told.values()) == {None}
     elif python.version < (3, 15):
-        assert picture["collecting"] is True and set(told.values()) == {None}
+        assert snapshot["collecting"] is True and set(told.values()) == {None}
         assert somebody in text and ", collecting garbage" not in text
     else:
-        assert picture["collecting"] is True
+        assert snapshot["collecting"] is True
         assert {name for name, collects in told.items() if collects} == {"in_finalizer"}
         assert None not in told.values()
         assert somebody not in text
@@ -62,10 +62,10 @@ def test_a_finalizer_of_a_collection(python):
 def test_the_only_thread_collects(python):
     with harness.target(python, "besides.py", "alone") as target:
         harness.wait_for(lambda: by_name(dump(target.pid))["MainThread"]["state"] == "sleep")
-        picture = dump(target.pid)
-    assert picture["collecting"] is True
-    assert [thread["collecting"] for thread in picture["threads"]] == [True]
-    assert "stand" in [frame["function"] for frame in picture["threads"][0]["frames"]]
+        snapshot = dump(target.pid)
+    assert snapshot["collecting"] is True
+    assert [thread["collecting"] for thread in snapshot["threads"]] == [True]
+    assert "stand" in [frame["function"] for frame in snapshot["threads"][0]["frames"]]
 
 
 def test_the_words():
@@ -92,13 +92,13 @@ def test_threads_on_a_cpu_and_waiting_for_one():
         os.sched_setscheduler(target.says["last"], os.SCHED_IDLE, os.sched_param(0))
         for _ in range(40):
             before = scheduled(target.pid)
-            picture = dump(target.pid)
+            snapshot = dump(target.pid)
             after = scheduled(target.pid)
-            for thread in picture["threads"]:
+            for thread in snapshot["threads"]:
                 ran = after[thread["tid"]] > before[thread["tid"]]
                 seen.setdefault(thread["state"], []).append(ran)
                 # What has run has run; the scheduler's own count says so.
-                assert thread["state"] != "on CPU" or ran, picture
+                assert thread["state"] != "on CPU" or ran, snapshot
                 assert thread["cause"] == "[%s]" % thread["state"], thread
             time.sleep(0.005)
     assert len(seen["on CPU"]) >= 5 and len(seen["waiting for a CPU"]) >= 30, {k: len(v) for k, v in seen.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pybpf dump --core: the picture of a process from its core file, compared with what it said of itself."""
+"""pybpf dump --core: the snapshot of a process from its core file, compared with what it said of itself."""
 
 import contextlib
 import glob
@@ -99,14 +99,14 @@ def dead():
         yield die(process, signal.SIGSEGV, folder), says, process.pid
 
 
-def check(picture, says):
-    threads = by_name(picture)
+def check(snapshot, says):
+    threads = by_name(snapshot)
     for name, chain in says["stacks"].items():
         assert stack(threads[name]) == chain, name
     causes = {name: thread["cause"] for name, thread in threads.items()}
     assert causes == dict(CAUSES, **{"t-child": "[child: %d]" % says["child"]})
-    assert all(thread["python"] and not thread["moving"] and not thread["has_gil"] for thread in picture["threads"])
-    assert picture["age_s"] is None and picture["cpu_s"] is None and picture["resident_bytes"] is None
+    assert all(thread["python"] and not thread["moving"] and not thread["has_gil"] for thread in snapshot["threads"])
+    assert snapshot["age_s"] is None and snapshot["cpu_s"] is None and snapshot["resident_bytes"] is None
 
 
 @every_python
@@ -115,19 +115,19 @@ def test_gcore(python, tmp_path):
         harness.wait_for(lambda: harness.state(target.pid) == "S")
         path, has_holes = gcore(target.pid, str(tmp_path))
         pid, says = target.pid, target.says
-    picture = dump(path)
-    missing = [thread for thread in picture["threads"] if thread["missing"]]
+    snapshot = dump(path)
+    missing = [thread for thread in snapshot["threads"] if thread["missing"]]
     assert bool(missing) == has_holes
     if has_holes:
         # glibc 2.42 makes guard pages that gcore cannot read, and it leaves out the stacks behind them.
         assert not any(thread["frames"] for thread in missing)
-        assert {thread["tid"] for thread in missing} == {thread["tid"] for thread in picture["threads"]} - {pid}
-        assert [frame["function"] for frame in by_name(picture)["MainThread"]["frames"]][-1] == "stand_sleep"
+        assert {thread["tid"] for thread in missing} == {thread["tid"] for thread in snapshot["threads"]} - {pid}
+        assert [frame["function"] for frame in by_name(snapshot)["MainThread"]["frames"]][-1] == "stand_sleep"
         assert pybpf("dump", "--core", path).out.count("does not have the thread's memory") == len(missing)
     else:
-        check(picture, says)
-    assert picture["pid"] == pid
-    assert picture["core"] == {
+        check(snapshot, says)
+    assert snapshot["pid"] == pid
+    assert snapshot["core"] == {
         "file": path, "signal": None, "signal_name": None, "signal_tid": None, "address": None, "missing_bytes": 0}
 
 
@@ -136,9 +136,9 @@ def test_of_the_kernel(python, tmp_path):
     needs_plain_pattern()
     with started(python, str(tmp_path)) as (process, says):
         path = die(process, signal.SIGABRT, str(tmp_path))
-    picture = dump(path)
-    check(picture, says)
-    core = picture["core"]
+    snapshot = dump(path)
+    check(snapshot, says)
+    core = snapshot["core"]
     assert (core["signal_name"], core["signal_tid"], core["address"]) == ("SIGABRT", process.pid, None)
 
 
@@ -181,9 +181,9 @@ def test_a_crash_tells_its_address_and_its_variables(tmp_path):
     with harness.started(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=str(tmp_path)) as process:
         assert process.wait(harness.PATIENCE) == -signal.SIGSEGV
     (path,) = glob.glob(str(tmp_path / "core*"))
-    picture = dump(path, "--locals")
-    assert picture["core"]["address"] == 0x1234
-    (thread,) = picture["threads"]
+    snapshot = dump(path, "--locals")
+    assert snapshot["core"]["address"] == 0x1234
+    (thread,) = snapshot["threads"]
     assert thread["state"] == "running"
     frames = {frame["function"]: {local["name"]: local["value"] for local in frame["locals"]} for frame in thread["frames"]}
     assert frames["touches"] == {"address": "4660"}
@@ -245,10 +245,10 @@ def test_truncated(dead, tmp_path):
             (sentence,) = run.err.splitlines()
             assert sentence.startswith("pybpf: ") and str(pid) in sentence, run
             continue
-        picture = json.loads(run.out)
-        assert picture["core"]["missing_bytes"] == pytest.approx(size - size * tenths // 10, abs=4096)
+        snapshot = json.loads(run.out)
+        assert snapshot["core"]["missing_bytes"] == pytest.approx(size - size * tenths // 10, abs=4096)
         for name, chain in says["stacks"].items():
-            shown = [frame for frame in stack(by_name(picture).get(name, {"frames": []})) if frame[1]]
+            shown = [frame for frame in stack(by_name(snapshot).get(name, {"frames": []})) if frame[1]]
             seen.add(len(shown) == len(chain))
             assert all(frame in chain for frame in shown if not frame[0].startswith("[")), (name, shown)
     assert seen

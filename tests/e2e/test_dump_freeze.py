@@ -57,9 +57,9 @@ def test_no_thread_moves_and_none_has_a_stack_that_it_never_had(python):
     with harness.started([*python.argv, "-c", MIXES], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         for _ in range(10):
-            picture = dump(process.pid, "--freeze")
-            assert sum(thread["has_gil"] for thread in picture["threads"]) <= 1
-            for thread in picture["threads"]:
+            snapshot = dump(process.pid, "--freeze")
+            assert sum(thread["has_gil"] for thread in snapshot["threads"]) <= 1
+            for thread in snapshot["threads"]:
                 names = [frame["function"] for frame in thread["frames"]]
                 assert not thread["moving"], thread
                 assert len({name[2:] for name in names if re.fullmatch(r"[abc]_\d+", name)}) <= 1, names
@@ -208,9 +208,9 @@ def test_of_ones_own_without_root_and_several():
         with run_python(code) as other:
             harness.read_ready_line(other)
             run = pybpf("dump", "-p", own.pid, "-p", other.pid, "--freeze", "--json")
-            pictures = [json.loads(line) for line in run.out.splitlines()]
-            assert {picture["pid"] for picture in pictures} == {own.pid, other.pid} and not run.code
-            assert all(picture["stood_still_s"] > 0 for picture in pictures)
+            snapshots = [json.loads(line) for line in run.out.splitlines()]
+            assert {snapshot["pid"] for snapshot in snapshots} == {own.pid, other.pid} and not run.code
+            assert all(snapshot["stood_still_s"] > 0 for snapshot in snapshots)
 
 
 # The file object writes the rest of what the call did not take, and the plain call does not.

@@ -37,8 +37,8 @@ def functions(frames):
     return [re.sub(r".*\.", "", frame["function"]) for frame in frames]
 
 
-def check(picture, says):
-    threads = {thread["name"]: thread for thread in picture["threads"]}
+def check(snapshot, says):
+    threads = {thread["name"]: thread for thread in snapshot["threads"]}
     for name, wanted in says.items():
         found = {str(each["id"]): each for each in threads[name]["greenlets"]}
         assert set(found) == set(wanted), name
@@ -48,7 +48,7 @@ def check(picture, says):
             else:
                 assert found[address]["main"] and functions(found[address]["frames"])[-1] in ("thread", "stand", "begin")
             assert found[address]["class"] in ("greenlet.greenlet", "Mine")
-    assert not picture["greenlets_left_out"] and not picture["greenlets_beyond"]
+    assert not snapshot["greenlets_left_out"] and not snapshot["greenlets_beyond"]
 
 
 @every_python
@@ -67,8 +67,8 @@ def test_greenlets_that_switch_show_no_stack_that_they_never_had(python, frozen)
     met = 0
     with harness.target(python, "greenlets.py", folder_of(python), "busy") as target:
         for _ in range(10):
-            picture = dump("-p", target.pid, *(["--freeze"] if frozen else []))
-            for greenlet in picture["threads"][0]["greenlets"]:
+            snapshot = dump("-p", target.pid, *(["--freeze"] if frozen else []))
+            for greenlet in snapshot["threads"][0]["greenlets"]:
                 names = functions(greenlet["frames"])
                 if greenlet["main"]:
                     assert names == ["<module>", "busy"]
@@ -94,9 +94,9 @@ def test_greenlets_of_gevent():
     with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         harness.wait_for(lambda: harness.state(process.pid) == "S")
-        picture = dump("-p", process.pid)
+        snapshot = dump("-p", process.pid)
         text = pybpf("dump", "-p", process.pid, "--short").out
-    (thread,) = picture["threads"]
+    (thread,) = snapshot["threads"]
     spawned = [functions(each["frames"]) for each in thread["greenlets"] if not each["main"]]
     assert len(spawned) == 100 and all(names[-3:] == ["outer", "inner", "sleep"] for names in spawned)
     assert re.search(r"\n  100 greenlets of class \S+ at 0x\w+, 0x\w+, 0x\w+, 0x\w+, \.\.\.\n    sleep \(gevent/hub\.py:\d+\)\n    inner", text)

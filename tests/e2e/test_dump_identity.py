@@ -77,8 +77,8 @@ def test_a_value_is_told_once(python, read):
 
 @every_python
 def test_the_json_has_all(python, read):
-    _, _, picture, ids = read(python)
-    (thread,) = picture["threads"]
+    _, _, snapshot, ids = read(python)
+    (thread,) = snapshot["threads"]
     frames = {frame["function"].rsplit(".", 1)[-1]: frame for frame in thread["frames"]}
     variables = {name: {v["name"]: v for v in frame["locals"]} for name, frame in frames.items()}
     for name in "outer", "middle", "inner":
@@ -88,6 +88,6 @@ def test_the_json_has_all(python, read):
             "value": variables["outer"]["self"]["value"],
             "id": ids["self"],
         }
-    assert "balance=1" in variables["outer"]["self"]["value"] and " at 0x" not in json.dumps(picture)
+    assert "balance=1" in variables["outer"]["self"]["value"] and " at 0x" not in json.dumps(snapshot)
     assert variables["inner"]["settings"]["value"] == variables["outer"]["config"]["value"]
     assert variables["inner"]["settings"]["id"] == ids["config"]

@@ -42,14 +42,14 @@ def test_who_joins_a_thread_that_waits_for_its_lock_is_in_a_deadlock(python):
         def meet():
             run = pybpf("dump", "-p", target.pid, "--json")
             assert run.code == 0 and not run.err, run
-            picture = json.loads(run.out)
-            return picture if sum(thread["state"] == "lock" for thread in picture["threads"]) == asleep else None
+            snapshot = json.loads(run.out)
+            return snapshot if sum(thread["state"] == "lock" for thread in snapshot["threads"]) == asleep else None
 
-        picture = harness.wait_for(meet)
+        snapshot = harness.wait_for(meet)
         text = pybpf("dump", "-p", target.pid).out
-    names = {thread["tid"]: thread["name"] for thread in picture["threads"]}
-    assert [{names[tid] for tid in circle} for circle in picture["deadlocks"]] == [{"joiner-ever", "taker-ever"}]
-    assert [finding["kind"] for finding in picture["findings"]].count("deadlock") == 1
+    names = {thread["tid"]: thread["name"] for thread in snapshot["threads"]}
+    assert [{names[tid] for tid in circle} for circle in snapshot["deadlocks"]] == [{"joiner-ever", "taker-ever"}]
+    assert [finding["kind"] for finding in snapshot["findings"]].count("deadlock") == 1
     tids = {name: tid for tid, name in names.items()}
     line = 'Deadlock: thread %d "joiner-ever" waits for the end of thread %d "taker-ever", which waits for a lock that thread %d has'
     assert line % (tids["joiner-ever"], tids["taker-ever"], tids["joiner-ever"]) in text.splitlines(), text

@@ -24,10 +24,10 @@ def dump(pid, *args):
     return json.loads(run.out)
 
 
-def values(picture):
+def values(snapshot):
     """By function and name, of all functions of all threads."""
     found = {}
-    for thread in picture["threads"]:
+    for thread in snapshot["threads"]:
         for frame in thread["frames"]:
             names = found.setdefault(frame["function"].rsplit(".", 1)[-1], {})
             for local in frame.get("locals", ()):
@@ -192,8 +192,8 @@ def test_values_that_change_all_the_time(python):
     seen = {}
     with harness.target(python, "mutates.py", "2") as target:
         for i in range(12):
-            picture = dump(target.pid, "--locals", *(["--freeze"] if i % 4 == 3 else []))
-            for name, value in values(picture).get("change", {}).items():
+            snapshot = dump(target.pid, "--locals", *(["--freeze"] if i % 4 == 3 else []))
+            for name, value in values(snapshot).get("change", {}).items():
                 seen.setdefault(name, []).append(value)
                 assert value == "<unreadable>" or re.fullmatch(SHAPES[name], value), (name, value)
                 assert not rest(value), (name, value, rest(value))
@@ -260,10 +260,10 @@ def test_longer_values_by_repetition():
 
 def test_kinds_and_text():
     with harness.target(harness.default_python(), "values.py") as target:
-        picture = dump(target.pid, "--locals")
+        snapshot = dump(target.pid, "--locals")
         bare = dump(target.pid)
         run = pybpf("dump", "-p", target.pid, "--locals", "--no-source")
-    (thread,) = picture["threads"]
+    (thread,) = snapshot["threads"]
     kinds = {
         frame["function"].rsplit(".", 1)[-1]: {local["name"]: local["kind"] for local in frame["locals"]}
         for frame in thread["frames"]

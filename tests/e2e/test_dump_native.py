@@ -46,11 +46,11 @@ def gdb_addresses(pid):
 def test_as_gdb_has_it(python):
     with harness.target(python, "standing.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "S")
-        picture = dump(target.pid, "--native")
+        snapshot = dump(target.pid, "--native")
         others = gdb_addresses(target.pid)
     # A wait that a stop ends early ends the thread in 2.7 (docs/dump.md, --freeze).
-    threads = [thread for thread in picture["threads"] if thread["tid"] in others]
-    assert len(threads) >= len(picture["threads"]) - (python.version[0] == 2)
+    threads = [thread for thread in snapshot["threads"] if thread["tid"] in others]
+    assert len(threads) >= len(snapshot["threads"]) - (python.version[0] == 2)
     for thread in threads:
         ours = []
         for frame in reversed(thread["native_frames"]):
@@ -67,15 +67,15 @@ def test_each_run_of_the_loop_has_its_functions(python):
     """The Python stack is the one that is told without it, and the innermost function of C is the one that waits."""
     with harness.target(python, "standing.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "S")
-        picture = dump(target.pid, "--native")
+        snapshot = dump(target.pid, "--native")
         says = target.says
-    threads = by_name(picture)
+    threads = by_name(snapshot)
     for name, chain in says["stacks"].items():
         assert stack(threads[name]) == chain, name
     # musl has no call frame information, and parts of the loop of sid's have no name.
-    assert all(thread["native_whole"] and thread["native_fits"] for thread in picture["threads"])
-    assert all(len(thread["native_frames"]) > 5 for thread in picture["threads"])
-    for thread in picture["threads"]:
+    assert all(thread["native_whole"] and thread["native_fits"] for thread in snapshot["threads"])
+    assert all(len(thread["native_frames"]) > 5 for thread in snapshot["threads"])
+    for thread in snapshot["threads"]:
         last = thread["native_frames"][-1]
         assert last["caller"] == len(thread["frames"]) - 1
         assert not last["interpreter"] or python.kind == "static" or last["function"] is None, last
@@ -184,9 +184,9 @@ def test_threads_that_another_process_traces():
         with run_python(TRACES, *os.listdir("/proc/%d/task" % process.pid)) as tracer:
             harness.read_ready_line(tracer)
             run = pybpf("dump", "-p", process.pid, "--native", "--json")
-    sentence, picture = run.err, json.loads(run.out)
+    sentence, snapshot = run.err, json.loads(run.out)
     assert run.code == 1 and "cannot be stopped: another process traces them" in sentence, run.err
-    main, other = picture["threads"]
+    main, other = snapshot["threads"]
     assert main["native_whole"] and main["native_fits"]
     assert other["native_frames"] is None and other["frames"][-1]["function"] == "turn"
 
@@ -245,9 +245,9 @@ def test_threads_that_wake_meanwhile(python):
     with harness.started([*python.argv, "-c", NAPS], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         while seen < 120 or not 0 < stops < seen:
-            picture = dump(process.pid, "--native")
-            stops += picture["threads_stopped"]
-            for thread in picture["threads"]:
+            snapshot = dump(process.pid, "--native")
+            stops += snapshot["threads_stopped"]
+            for thread in snapshot["threads"]:
                 called = {frame["function"] for frame in thread["frames"]} & set(THROUGH)
                 if "nap" not in [frame["function"] for frame in thread["frames"]] or not thread["native_fits"]:
                     continue
@@ -263,11 +263,11 @@ def test_what_runs_is_whole_or_says_so():
     with harness.started([sys.executable, "-c", MIXES], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
         for _ in range(20):
-            picture = dump(process.pid, "--native")
-            assert picture["stood_still_s"] is None
-            assert (picture["longest_stop_s"] is None) == (picture["threads_stopped"] == 0)
-            stops += picture["threads_stopped"]
-            for thread in picture["threads"]:
+            snapshot = dump(process.pid, "--native")
+            assert snapshot["stood_still_s"] is None
+            assert (snapshot["longest_stop_s"] is None) == (snapshot["threads_stopped"] == 0)
+            stops += snapshot["threads_stopped"]
+            for thread in snapshot["threads"]:
                 assert thread["frames"] and thread["native_frames"]
                 fits += thread["native_fits"]
                 if not thread["native_fits"]:
@@ -341,9 +341,9 @@ def test_a_stack_without_end():
     code = "import ctypes, os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"
     with harness.started([sys.executable, "-c", code], stdin=subprocess.DEVNULL) as process:
         harness.wait_for(lambda: harness.state(process.pid) == "T")
-        picture = dump(process.pid, "--native")
+        snapshot = dump(process.pid, "--native")
         os.kill(process.pid, signal.SIGCONT)
-    (thread,) = picture["threads"]
+    (thread,) = snapshot["threads"]
     assert [frame["function"] for frame in thread["frames"]] == ["<module>"]
     assert thread["native_fits"]
 
@@ -360,7 +360,7 @@ def test_first_thread_has_ended():
     with harness.started([harness.default_python().argv[0], "-c", LEADERLESS], stdout=-1) as process:
         harness.read_ready_line(process)
         harness.wait_for(lambda: harness.state(process.pid) == "Z")
-        picture = dump(process.pid, "--native")
-    thread = by_name(picture)["other"]
+        snapshot = dump(process.pid, "--native")
+    thread = by_name(snapshot)["other"]
     assert thread["native_whole"] and thread["native_fits"], thread
     assert any("sleep" in (frame["function"] or "") for frame in thread["native_frames"]), thread

@@ -73,12 +73,12 @@ def test_a_helper_without_memory(folder, options):
                 'ulimit -v 20480; exec "$@"', "sh", harness.PYBPF, "dump", "-p", process.pid, "--native", "--json", *options]
         run = subprocess.run(list(map(str, argv)), capture_output=True, text=True, check=False, timeout=harness.PATIENCE)
     dump_schema.check(run.stdout)
-    picture = json.loads(run.stdout)
-    assert run.returncode == 1 and picture["complete"] is False, run.stderr
+    snapshot = json.loads(run.stdout)
+    assert run.returncode == 1 and snapshot["complete"] is False, run.stderr
     left_out = re.search(r"pybpf: process %d: C functions are left out from thread \d+ on: "
                          r"the symbols of its libraries leave a helper process no memory\n" % process.pid, run.stderr)
     assert left_out and "not all of it could be read: Cannot allocate memory\n" in run.stderr, run.stderr
-    assert len(picture["threads"]) == len(libraries) + 1
-    for thread in picture["threads"]:
+    assert len(snapshot["threads"]) == len(libraries) + 1
+    for thread in snapshot["threads"]:
         assert thread["unread"] is None and thread["frames"][-1]["function"] in ("wait_in", "<module>"), thread
-    assert picture["threads"][0]["native_frames"] and picture["threads"][-1]["native_frames"] is None
+    assert snapshot["threads"][0]["native_frames"] and snapshot["threads"][-1]["native_frames"] is None

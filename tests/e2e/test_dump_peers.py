@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pybpf dump beside py-spy and pystack: pictures of the same stopped process have the same threads, functions and lines."""
+"""pybpf dump beside py-spy and pystack: snapshots of the same stopped process have the same threads, functions and lines."""
 
 import contextlib
 import json
@@ -30,17 +30,17 @@ def last(name):
     return name.rsplit(".", 1)[-1]
 
 
-def ours(picture):
+def ours(snapshot):
     """(name, [(function, file, line), the outermost first]) of each thread"""
     return [
         (thread["name"], [(last(frame["function"]), frame["file"], frame["line"]) for frame in thread["frames"]])
-        for thread in picture["threads"]
+        for thread in snapshot["threads"]
     ]
 
 
-def py_spy(picture):
+def py_spy(snapshot):
     # It has names of threads from 3.6 on.
-    done = peers.run([*peers.py_spy(), "dump", "--nonblocking", "--json", "-p", str(picture["pid"])])
+    done = peers.run([*peers.py_spy(), "dump", "--nonblocking", "--json", "-p", str(snapshot["pid"])])
     if "Failed to find a python interpreter" in done.stdout:
         pytest.skip("py-spy finds no interpreter in it")
     assert done.returncode == 0, done.stdout
@@ -50,10 +50,10 @@ def py_spy(picture):
     ]
 
 
-def pystack(picture):
-    done = peers.run([*peers.pystack(), "--no-color", "remote", "--no-block", str(picture["pid"])])
+def pystack(snapshot):
+    done = peers.run([*peers.pystack(), "--no-color", "remote", "--no-block", str(snapshot["pid"])])
     assert done.returncode == 0, done.stdout
-    names = {thread["tid"]: thread["name"] for thread in picture["threads"]}
+    names = {thread["tid"]: thread["name"] for thread in snapshot["threads"]}
     threads = []
     for line in done.stdout.splitlines():
         thread = re.match(r"Traceback for thread (\d+)", line)
@@ -91,7 +91,7 @@ def by_name(threads):
     return sorted((name if named else "", stack) for name, stack in threads), named
 
 
-def compare_pictures(mine, theirs, first):
+def compare_snapshots(mine, theirs, first):
     theirs, named = by_name([(name, without_shims(stack)) for name, stack in theirs])
     if not named:
         # They are paired by their functions.
@@ -125,10 +125,10 @@ def test_a_moment_of_a_program_that_runs(python, peer, find):
         for moment in range(MOMENTS):
             time.sleep(0.02 * moment)
             with stopped(target.pid):
-                picture = dump(target.pid, "--no-source")
-                mine, theirs = ours(picture), peer(picture)
+                snapshot = dump(target.pid, "--no-source")
+                mine, theirs = ours(snapshot), peer(snapshot)
             assert len(mine) == 7
-            differ += compare_pictures(mine, theirs, target.says["first"])
+            differ += compare_snapshots(mine, theirs, target.says["first"])
             frames += sum(len(stack) for _, stack in mine)
             busy |= {tuple(stack) for name, stack in mine if not name.startswith("stands")}
     assert differ <= NOT_BEGUN_SHARE * frames

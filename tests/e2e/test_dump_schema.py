@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/dump.schema.json: what pybpf dump --json prints is as it says, and nothing else is.
 
-harness.pybpf() holds each picture that any test has printed against the schema; here are pictures of all kinds, and the
+harness.pybpf() holds each snapshot that any test has printed against the schema; here are snapshots of all kinds, and the
 schema itself.
 """
 
@@ -22,7 +22,7 @@ from test_dump_greenlets import folder_of
 PAGE = harness.TOP / "docs" / "dump.md"
 # Only with --locals and --native.
 OF_OPTIONS = {"locals", "locals_complete", "native_frames", "native_whole", "native_fits"}
-# What only some machines have, and what only a picture has that is not complete: test_dead_helpers.py.
+# What only some machines have, and what only a snapshot has that is not complete: test_dead_helpers.py.
 NOT_HERE = {"container", "unread"}
 
 
@@ -42,7 +42,7 @@ def objects(node, path="#"):
 
 
 def paths(value, at=""):
-    """Where in a picture there are values that are not null: keys, with [] for an item of an array."""
+    """Where in a snapshot there are values that are not null: keys, with [] for an item of an array."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from paths(inner, at + "." + key)
@@ -99,8 +99,8 @@ if len(sys.argv) < 2:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    """{what: a picture}"""
+def snapshots(tmp_path_factory):
+    """{what: a snapshot}"""
     python = harness.default_python()
     found = {}
     with harness.target(python, "values.py") as target:
@@ -128,9 +128,9 @@ def pictures(tmp_path_factory):
         (found["exceptions"],) = dump("-p", target.pid)
     with harness.target(python, "states.py", "gil") as target:
         found["GIL"] = next(
-            picture
-            for picture in (dump("-p", target.pid)[0] for _ in range(100))
-            if any(thread["gil_holder"] for thread in picture["threads"])
+            snapshot
+            for snapshot in (dump("-p", target.pid)[0] for _ in range(100))
+            if any(thread["gil_holder"] for thread in snapshot["threads"])
         )
     with harness.started([*python.argv, "-c", FAMILY], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
         harness.read_ready_line(process)
@@ -139,11 +139,11 @@ def pictures(tmp_path_factory):
     return found
 
 
-def test_pictures_of_all_kinds(pictures):
+def test_snapshots_of_all_kinds(snapshots):
     """Each is as the schema says, and there is nothing in the schema that none of them has."""
-    for what, picture in pictures.items():
-        assert not dump_schema.findings(picture), what
-    met = {path for picture in pictures.values() for path in paths(picture)}
+    for what, snapshot in snapshots.items():
+        assert not dump_schema.findings(snapshot), what
+    met = {path for snapshot in snapshots.values() for path in paths(snapshot)}
     # A process that a signal ended is in tests of core files.
     gone = {".core.signal", ".core.signal_name", ".core.signal_tid", ".core.address"}
     missing = {path for path in described() - met - gone if path.rpartition(".")[2] not in NOT_HERE}
@@ -152,26 +152,26 @@ def test_pictures_of_all_kinds(pictures):
 
 
 def places(value, at=()):
-    """The path of each object and array in a picture."""
+    """The path of each object and array in a snapshot."""
     if isinstance(value, (dict, list)):
         yield at
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:1]):
             yield from places(inner, (*at, key))
 
 
-def inside(picture, path):
+def inside(snapshot, path):
     for key in path:
-        picture = picture[key]
-    return picture
+        snapshot = snapshot[key]
+    return snapshot
 
 
-def test_what_it_does_not_allow(pictures):
+def test_what_it_does_not_allow(snapshots):
     """A key that is gone, another one, a value of another type, anywhere."""
     tried = 0
     for what in "--native --locals --freeze --async", "--core --locals", "deadlocks", "blocks":
-        for path in places(pictures[what]):
-            for key in inside(pictures[what], path) if isinstance(inside(pictures[what], path), dict) else ():
-                without, other, more = (copy.deepcopy(pictures[what]) for _ in range(3))
+        for path in places(snapshots[what]):
+            for key in inside(snapshots[what], path) if isinstance(inside(snapshots[what], path), dict) else ():
+                without, other, more = (copy.deepcopy(snapshots[what]) for _ in range(3))
                 del inside(without, path)[key]
                 inside(other, path)[key] = {"is": "no value"}
                 inside(more, path)["unknown"] = None
@@ -181,8 +181,8 @@ def test_what_it_does_not_allow(pictures):
     assert tried > 300
 
 
-def test_a_test_that_reads_another_picture_fails(pictures):
-    good = json.dumps(pictures[""])
+def test_a_test_that_reads_another_snapshot_fails(snapshots):
+    good = json.dumps(snapshots[""])
     dump_schema.check(good + "\n" + good + "\n")
-    with pytest.raises(AssertionError, match="the picture: .*'pid' is a required property"):
+    with pytest.raises(AssertionError, match="the snapshot: .*'pid' is a required property"):
         dump_schema.check(good + "\n" + good.replace('"pid"', '"PID"') + "\n")

@@ -94,9 +94,9 @@ def all_asleep(pid, awake=()):
     return all(thread["state"] not in ("running", "on CPU", "waiting for a CPU", "GIL") for thread in threads)
 
 
-def check(picture, clients, said):
-    threads = by_name(picture)
-    assert len(picture["threads"]) == len(threads) == len(clients) + 1
+def check(snapshot, clients, said):
+    threads = by_name(snapshot)
+    assert len(snapshot["threads"]) == len(threads) == len(clients) + 1
     assert set(threads) == {*clients, "MainThread"}
     holder = threads["holds"]["tid"]
     for name, client in clients.items():
@@ -111,7 +111,7 @@ def check(picture, clients, said):
         assert stack(thread) == said[name] and not thread["moving"], name
         assert thread["lock_holder"] == (holder if client.does == "lock" else None), name
     assert any(frame["function"].endswith("serve_forever") for frame in threads["MainThread"]["frames"])
-    assert sum(thread["has_gil"] for thread in picture["threads"]) <= 1
+    assert sum(thread["has_gil"] for thread in snapshot["threads"]) <= 1
 
 
 class Asking(threading.Thread):
@@ -149,18 +149,18 @@ def test_a_server_of_300_threads(python):
         asked = asking.client.name
         asking.start()
         try:
-            pictures = [dump(target.pid, *args) for args in ((), ("--freeze",), ("--locals",), ())]
+            snapshots = [dump(target.pid, *args) for args in ((), ("--freeze",), ("--locals",), ())]
             answered = asking.answered
             harness.wait_for(lambda: asking.answered > answered or not asking.is_alive())
         finally:
             asking.finish()
         # The one that answered meanwhile was anywhere, and the others where they had been.
         others = {name: client for name, client in everyone.items() if name != asked}
-        for picture in pictures:
-            mine = [thread for thread in picture["threads"] if thread["name"] == asked]
+        for snapshot in snapshots:
+            mine = [thread for thread in snapshot["threads"] if thread["name"] == asked]
             assert len(mine) == 1 and "do_echo" in str(mine[0]["frames"])
-            picture["threads"].remove(mine[0])
-            check(picture, others, said)
+            snapshot["threads"].remove(mine[0])
+            check(snapshot, others, said)
         assert asking.answered > answered
         # Afterwards everyone who can answer does, also to somebody new, and all are where they were.
         assert all(client.answers() for client in clients.values() if client.does in ("echo", "holds"))

@@ -42,8 +42,8 @@ def groups(text):
 def test_equal_stacks_are_shown_once(python):
     with harness.target(python, "alike.py") as target:
         text = short("-p", target.pid)
-        picture = json.loads(pybpf("dump", "-p", target.pid, "--json").out)
-    tids = {thread["name"]: thread["tid"] for thread in picture["threads"]}
+        snapshot = json.loads(pybpf("dump", "-p", target.pid, "--json").out)
+    tids = {thread["name"]: thread["tid"] for thread in snapshot["threads"]}
     found = groups(text)
     count, doing, stack, names = found["worker-0"]
     assert count == target.says["takers"] and doing == "[lock], which thread %d has, daemon" % tids["holder"]
@@ -51,7 +51,7 @@ def test_equal_stacks_are_shown_once(python):
     shown = re.findall(r'(\d+) "(worker-\d+)"', names)
     assert all(tids[name] == int(tid) for tid, name in shown) and len(names) <= 80
     assert names.endswith(" and %d more" % (count - len(shown))) and len(shown) >= 2
-    assert sum(count for count, _, _, _ in found.values()) == len(picture["threads"])
+    assert sum(count for count, _, _, _ in found.values()) == len(snapshot["threads"])
     # The groups with the most threads come first.
     counts = [count for count, _, _, _ in found.values()]
     assert counts == sorted(counts, reverse=True)
@@ -63,8 +63,8 @@ def test_a_line_for_each_function(python):
     with harness.target(python, "alike.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "S")
         found = groups(short("-p", target.pid))
-        picture = json.loads(pybpf("dump", "-p", target.pid, "--json").out)
-    threads = {thread["name"]: thread["frames"][::-1] for thread in picture["threads"]}
+        snapshot = json.loads(pybpf("dump", "-p", target.pid, "--json").out)
+    threads = {thread["name"]: thread["frames"][::-1] for thread in snapshot["threads"]}
     for name, (_, _, stack, _) in found.items():
         shown = [line for line in stack if not line.startswith("[")]
         folded = [re.fullmatch(r"\[(\d+) frames? of ([\w., ]+)\]", line) for line in stack]
@@ -74,7 +74,7 @@ def test_a_line_for_each_function(python):
         wanted = ["%s (%s:%d)" % (f["function"], "alike.py", f["line"]) for f in frames if f["file"].endswith("/alike.py")]
         assert [line for line in shown if "(alike.py:" in line] == list(dict.fromkeys(wanted)) or name == "deep"
         assert shown[0].startswith(frames[0]["function"] + " (")
-    idle = [thread["name"] for thread in picture["threads"] if thread["idle"]]
+    idle = [thread["name"] for thread in snapshot["threads"] if thread["idle"]]
     assert sorted(idle) == (["idle_0", "idle_1"] if python.version >= (3, 7) else [])
     assert sum(", waits for work" in doing for _, doing, _, _ in found.values()) == len(idle) // 2
     assert "[Previous line repeated 47 more times]" in found["deep"][2]

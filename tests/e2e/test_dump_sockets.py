@@ -78,8 +78,8 @@ def test_a_socket_in_another_network(options):
         everywhere = pybpf("dump", "--all", "--json", "--no-source")
     assert found == expected(dict(says, inside=process.pid))
     rows = [json.loads(line) for line in everywhere.out.splitlines()]
-    (picture,) = [row for row in rows if row["pid"] == process.pid]
-    assert {name: thread["cause"] for name, thread in by_name(picture).items()} == found
+    (snapshot,) = [row for row in rows if row["pid"] == process.pid]
+    assert {name: thread["cause"] for name, thread in by_name(snapshot).items()} == found
 
 
 def test_it_stays_in_its_own_network():

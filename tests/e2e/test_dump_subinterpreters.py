@@ -45,10 +45,10 @@ def test_threads_in_other_interpreters(python, options):
     """A thread that runs code of another interpreter has the name of the one that it began in, and all its callers."""
     with harness.target(python, "subinterpreting.py") as target:
         harness.wait_for(lambda: stands(target.pid))
-        picture = dump(target.pid, *options)
+        snapshot = dump(target.pid, *options)
         says = target.says["stacks"]
-    threads = by_name(picture)
-    assert len(threads) == len(picture["threads"]) and set(threads) == set(says)
+    threads = by_name(snapshot)
+    assert len(threads) == len(snapshot["threads"]) and set(threads) == set(says)
     for name, stack in says.items():
         assert functions(threads[name]) == expected(stack, python), name
         assert threads[name]["python"] and not threads[name]["moving"]
@@ -102,7 +102,7 @@ def test_whose_collection_it_is(python):
     """To 3.8 one flag is of all interpreters: of two threads none can be told."""
     with harness.target(python, "lent.py", "collects") as target:
         harness.wait_for(lambda: stands(target.pid))
-        picture = dump(target.pid)
-    collecting = {name: thread["collecting"] for name, thread in by_name(picture).items()}
-    assert picture["collecting"] is True and collecting["lends"] is not True
+        snapshot = dump(target.pid)
+    collecting = {name: thread["collecting"] for name, thread in by_name(snapshot).items()}
+    assert snapshot["collecting"] is True and collecting["lends"] is not True
     assert collecting["MainThread"] in ((None,) if python.version < (3, 9) else (None, True))

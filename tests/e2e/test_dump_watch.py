@@ -80,9 +80,9 @@ def test_each_thread_is_told(python, options):
             line = run.stdout.readline()
             run.terminate()
     dump_schema.check(line)
-    picture = json.loads(line)
-    assert picture["ended"] == 1 and 2 <= picture["since_s"] < 20
-    changes = {thread["name"]: thread["change"] for thread in picture["threads"] if thread["name"] != "MainThread"}
+    snapshot = json.loads(line)
+    assert snapshot["ended"] == 1 and 2 <= snapshot["since_s"] < 20
+    changes = {thread["name"]: thread["change"] for thread in snapshot["threads"] if thread["name"] != "MainThread"}
     same_place = changes.pop("same_place")  # it has left its sleep for a moment every 10 ms
     assert same_place in ("same place", "moved")
     assert changes == {"none": "none", "moved": "moved", "added": "new"}
@@ -93,7 +93,7 @@ def test_text():
         harness.read_ready_line(process)
         run = pybpf("dump", "-p", process.pid, "--diff-after", "300ms")
     assert run.code == 0 and not run.err
-    assert re.search(r"^Since the picture [\d.]+ s ago: 3 not run, \d in the same place, \d moved, 0 new, 0 ended$", run.out, re.M), run.out
+    assert re.search(r"^Since the snapshot [\d.]+ s ago: 3 not run, \d in the same place, \d moved, 0 new, 0 ended$", run.out, re.M), run.out
     assert re.search(r'^Thread \d+ "none": \[lock\], daemon, has not run for [\d.]+ s$', run.out, re.M), run.out
 
 
@@ -102,16 +102,16 @@ def test_watching_goes_on_until_it_is_interrupted():
         harness.read_ready_line(process)
         argv = [harness.PYBPF, "dump", "-p", str(process.pid), "--watch", "0.1", "--json"]
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
-            pictures = [json.loads(run.stdout.readline()) for _ in range(5)]
+            snapshots = [json.loads(run.stdout.readline()) for _ in range(5)]
             run.send_signal(signal.SIGINT)
             rest = run.stdout.read()
             dump_schema.check(rest)
             rest = [json.loads(line) for line in rest.splitlines()]
         assert run.returncode == -signal.SIGINT
-    assert pictures[0]["since_s"] is None and {thread["change"] for thread in pictures[0]["threads"]} == {None}
-    for picture in pictures[1:] + rest:
-        assert 0.1 <= picture["since_s"] < 5
-        assert {thread["change"] for thread in picture["threads"] if thread["name"] == "none"} == {"none"}
+    assert snapshots[0]["since_s"] is None and {thread["change"] for thread in snapshots[0]["threads"]} == {None}
+    for snapshot in snapshots[1:] + rest:
+        assert 0.1 <= snapshot["since_s"] < 5
+        assert {thread["change"] for thread in snapshot["threads"] if thread["name"] == "none"} == {"none"}
 
 
 def test_watching_ends_with_the_process():

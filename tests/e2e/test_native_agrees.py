@@ -78,15 +78,15 @@ def test_threads_that_have_slept_since_before_the_run(python):
     with harness.target(python, "standing.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "S")
         run = harness.record(target.pid, "--mode=wall", "--native=all", "--idle", "--threads", seconds=2, rate=99)
-        picture = dump(target.pid, "--native")
+        snapshot = dump(target.pid, "--native")
     told = run.stats["native"]
-    assert told["waits_whole_ns"] > 0.5e9 * 2 * len(picture["threads"]), told
+    assert told["waits_whole_ns"] > 0.5e9 * 2 * len(snapshot["threads"]), told
     assert re.search(r"native frames: \d+\.\d % of \d+\.\d\d thread-seconds of waits with all of them", run.err), run.err
     ours = {int(stack[0].text.rpartition("(")[2].rstrip(")")): stack[1:] for stack, _ in run.stacks()}
     assert len(ours) == len(run.stacks())
     # A wait that a stop ends early ends the thread in 2.7 (docs/dump.md, --freeze).
-    assert len(picture["threads"]) > 8
-    for thread in picture["threads"]:
+    assert len(snapshot["threads"]) > 8
+    for thread in snapshot["threads"]:
         mine, theirs = as_profiled(ours[thread["tid"]]), as_dumped(thread)
         # A profile shows parts of the loop that have no name as any function.
         if any(frame["python"] and not frame["function"] for frame in thread["native_frames"]):

@@ -98,11 +98,11 @@ def test_those_that_unmap_after_they_were_listed():
             assert dump.wait(harness.PATIENCE) == 0
             err.seek(0)
             said = err.read().decode()
-    pictures = [json.loads(line)["pid"] for line in out.splitlines()]
+    snapshots = [json.loads(line)["pid"] for line in out.splitlines()]
     # The one that was being read as it unmapped may have lost anything.
     told = [pid for pid in target.says["children"] if re.search(r"process %d (\(.*\) %s|%s)" % (pid, WORDS, BETWEEN), said)]
-    assert target.pid in pictures and not set(told) & set(pictures)
-    assert len(told) >= CHILDREN / 2 and len(told) + len(pictures) >= CHILDREN, said
+    assert target.pid in snapshots and not set(told) & set(snapshots)
+    assert len(told) >= CHILDREN / 2 and len(told) + len(snapshots) >= CHILDREN, said
     # A second for each was waited.
     assert took_s < len(told) / 2, (took_s, len(told))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that are in calls of many kinds, and threads that stand, for a picture that several programs take of one moment.
+"""Threads that are in calls of many kinds, and threads that stand, for a snapshot that several programs take of one moment.
 
 Says the first line of each function: in it is a function that has not begun.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """asyncio tasks that are suspended for known times: `suspended.py KIND SECONDS`. Python 3.14+.
 
-The JSON on stdout has the time by what the task says of itself, and for kind "picture" what asyncio.capture_call_graph
+The JSON on stdout has the time by what the task says of itself, and for kind "snapshot" what asyncio.capture_call_graph
 says of each task.
 """
 
@@ -224,7 +224,7 @@ class Awaitable:
         return (yield from asyncio.sleep(1000).__await__())
 
 
-async def picture(seconds):
+async def snapshot(seconds):
     """Tasks that stand still, as asyncio's own tool sees them."""
 
     async def agen():

@@ -38,7 +38,7 @@ async def iterates():
         pass
 
 
-async def picture():
+async def snapshot():
     """Tasks that await each other in all ways that asyncio has."""
 
     async def gathers(*names):

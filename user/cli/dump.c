@@ -219,22 +219,22 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 	return cli_rules_check(&cli_dump_rules, dump) ?: check_target(dump);
 }
 
-/* Pictures of the processes that were chosen, one of each; `read` tells which are there. */
-struct pictures {
+/* Snapshots of the processes that were chosen, one of each; `read` tells which are there. */
+struct snapshots {
 	struct dump_process *processes;
 	bool *read;
 	bool missed; /* one could not be read */
 };
 
-static void free_pictures(struct pictures *p, size_t count)
+static void free_snapshots(struct snapshots *s, size_t count)
 {
-	for (size_t i = 0; p->read && i < count; i++) {
-		if (p->read[i])
-			dump_free(&p->processes[i]);
+	for (size_t i = 0; s->read && i < count; i++) {
+		if (s->read[i])
+			dump_free(&s->processes[i]);
 	}
-	free(p->processes);
-	free(p->read);
-	*p = (struct pictures){0};
+	free(s->processes);
+	free(s->read);
+	*s = (struct snapshots){0};
 }
 
 /* Returns whether -p names the process. */
@@ -249,8 +249,8 @@ static bool is_named(const struct dump_command *dump, pid_t pid)
 	return false;
 }
 
-/* Sets whether there is a picture of the row, and whether one is missed. */
-static void take_picture(const struct dump_command *dump, const struct ps_row *row, size_t i, struct pictures *out)
+/* Sets whether there is a snapshot of the row, and whether one is missed. */
+static void take_snapshot(const struct dump_command *dump, const struct ps_row *row, size_t i, struct snapshots *out)
 {
 	const struct dump_wanted wanted = {
 		.named = is_named(dump, row->process.pid),
@@ -302,8 +302,8 @@ static void take_picture(const struct dump_command *dump, const struct ps_row *r
 	out->missed = true;
 }
 
-static void print_picture(const struct dump_command *dump, const struct dump_process *process,
-			  const struct dump_process *before)
+static void print_snapshot(const struct dump_command *dump, const struct dump_process *process,
+			   const struct dump_process *before)
 {
 	static bool again;
 	struct json json = {.out = stdout};
@@ -320,13 +320,13 @@ static void print_picture(const struct dump_command *dump, const struct dump_pro
 }
 
 /*
- * Takes a picture of each process, and prints it as soon as it is there, if it is wanted. before: earlier ones, of
+ * Takes a snapshot of each process, and prints it as soon as it is there, if it is wanted. before: earlier ones, of
  * which those that are missing are not tried again; or NULL. Returns 0 or -ENOMEM.
  */
-static int take_pictures(const struct dump_command *dump, const struct ps_list *list, const struct pictures *before,
-			 bool print, struct pictures *out)
+static int take_snapshots(const struct dump_command *dump, const struct ps_list *list, const struct snapshots *before,
+			  bool print, struct snapshots *out)
 {
-	*out = (struct pictures){
+	*out = (struct snapshots){
 		.processes = calloc(list->count + 1, sizeof(*out->processes)),
 		.read = calloc(list->count + 1, sizeof(*out->read)),
 	};
@@ -340,32 +340,32 @@ static int take_pictures(const struct dump_command *dump, const struct ps_list *
 		}
 		if (before && !before->read[i])
 			continue;
-		take_picture(dump, &list->rows[i], i, out);
+		take_snapshot(dump, &list->rows[i], i, out);
 		if (out->read[i] && print)
-			print_picture(dump, &out->processes[i], before ? &before->processes[i] : NULL);
+			print_snapshot(dump, &out->processes[i], before ? &before->processes[i] : NULL);
 	}
 	return 0;
 }
 
-static bool is_any_read(const struct pictures *p, size_t count)
+static bool is_any_read(const struct snapshots *s, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (p->read[i])
+		if (s->read[i])
 			return true;
 	}
 	return false;
 }
 
 /* Says on a terminal that --short is shorter, where it is by much. */
-static void suggest_short(const struct dump_command *dump, const struct pictures *p, size_t count)
+static void suggest_short(const struct dump_command *dump, const struct snapshots *s, size_t count)
 {
 	size_t threads = 0, stacks = 0;
 
 	if (dump->json || dump->brief || dump->locals || dump->native || !isatty(STDOUT_FILENO))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		threads += p->read[i] ? p->processes[i].count : 0;
-		stacks += p->read[i] ? dump_count_stacks(&p->processes[i]) : 0;
+		threads += s->read[i] ? s->processes[i].count : 0;
+		stacks += s->read[i] ? dump_count_stacks(&s->processes[i]) : 0;
 	}
 	if (threads - stacks >= EQUAL_STACKS)
 		printf("\n[--short prints equal stacks once: these %zu threads have %zu]\n", threads, stacks);
@@ -383,24 +383,24 @@ static void wait_for(double seconds)
 static int print_all(const struct dump_command *dump, const struct ps_list *list)
 {
 	double interval_s = dump->watch_s > 0 ? dump->watch_s : dump->diff_after_s;
-	struct pictures now, before = {0};
+	struct snapshots now, before = {0};
 	bool missed = list->missing || list->unread;
-	int err = take_pictures(dump, list, NULL, dump->diff_after_s <= 0, &now);
+	int err = take_snapshots(dump, list, NULL, dump->diff_after_s <= 0, &now);
 
 	missed = missed || now.missed;
 	while (!err && interval_s > 0 && is_any_read(&now, list->count) && !helper_is_interrupted()) {
-		free_pictures(&before, list->count);
+		free_snapshots(&before, list->count);
 		before = now;
 		wait_for(interval_s);
-		err = take_pictures(dump, list, &before, true, &now);
+		err = take_snapshots(dump, list, &before, true, &now);
 		missed = missed || now.missed;
 		if (dump->diff_after_s > 0)
 			break;
 	}
 	if (!err && dump->watch_s <= 0)
 		suggest_short(dump, &now, list->count);
-	free_pictures(&before, list->count);
-	free_pictures(&now, list->count);
+	free_snapshots(&before, list->count);
+	free_snapshots(&now, list->count);
 	if (err)
 		log_error("cannot look at the processes: %s", strerror(-err));
 	return err || missed ? CLI_FAILED : CLI_OK;

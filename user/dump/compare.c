@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tells what became of threads between two pictures of their process. */
+/* Tells what became of threads between two snapshots of their process. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A picture of what every thread of a Python process does now. */
+/* A snapshot of what every thread of a Python process does now. */
 #ifndef DUMP_H
 #define DUMP_H
 
@@ -166,18 +166,18 @@ bool dump_is_collecting(const struct dump_process *process, bool *known);
 typedef void dump_take_local(void *arg, const struct dump_local *local);
 bool dump_each_local(const struct dump_thread *thread, size_t position, dump_take_local *take, void *arg);
 
-/* What became of a thread since an earlier picture. */
+/* What became of a thread since an earlier snapshot. */
 enum dump_change {
 	DUMP_CHANGE_NONE,       /* it slept, and has not run since */
 	DUMP_CHANGE_SAME_PLACE, /* the same functions at the same lines, for the same cause; but it may have run */
 	DUMP_CHANGE_MOVED,
 	DUMP_CHANGE_NEW,
-	DUMP_CHANGE_UNKNOWN, /* one of the pictures has not read it */
+	DUMP_CHANGE_UNKNOWN, /* one of the snapshots has not read it */
 	DUMP_CHANGES,
 };
 enum dump_change dump_compare(const struct dump_process *before, const struct dump_process *now,
 			      const struct dump_thread *thread);
-/* Returns how many threads of the earlier picture are not there any more. */
+/* Returns how many threads of the earlier snapshot are not there any more. */
 size_t dump_count_ended(const struct dump_process *before, const struct dump_process *now);
 
 enum dump_style {
@@ -185,7 +185,7 @@ enum dump_style {
 	DUMP_REVERSED,   /* it comes first */
 	DUMP_SHORT,      /* it comes first; a line for each function, and threads that look the same only once */
 };
-/* Prints the process with the stacks of its threads. before: an earlier picture, for what changed since, or NULL. */
+/* Prints the process with the stacks of its threads. before: an earlier snapshot, for what changed since, or NULL. */
 void dump_text(const struct dump_process *process, const struct dump_process *before, enum dump_style style, FILE *out);
 
 struct json;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a picture of a process shows at a glance: deadlocks, and who has what other threads wait for. */
+/* What a snapshot of a process shows at a glance: deadlocks, and who has what other threads wait for. */
 #ifndef DUMP_FINDINGS_H
 #define DUMP_FINDINGS_H
 

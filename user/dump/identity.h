@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which of the values of a picture are one object: addresses where that is not clear, and each text once in a thread.
+/* Which of the values of a snapshot are one object: addresses where that is not clear, and each text once in a thread.
  */
 #ifndef DUMP_IDENTITY_H
 #define DUMP_IDENTITY_H
@@ -25,8 +25,8 @@ void dump_above_init(struct dump_above *above);
 void dump_above_free(struct dump_above *above);
 
 /*
- * Prints the value of a variable: with the addresses of objects if the picture has another one that is described alike,
- * and only briefly if it was printed above, with the same text.
+ * Prints the value of a variable: with the addresses of objects if the snapshot has another one that is described
+ * alike, and only briefly if it was printed above, with the same text.
  */
 void dump_print_value(const struct dump_process *process, const struct dump_local *local, struct dump_above *above,
 		      FILE *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes a picture of a process as JSON; docs/dump.md describes it. */
+/* Writes a snapshot of a process as JSON; docs/dump.md describes it. */
 #include "base/json.h"
 
 #include <stdlib.h>

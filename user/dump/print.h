@@ -23,7 +23,7 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 void dump_print_seconds(double seconds, FILE *out);
 /* Prints the begin of a thread's line: what it is called. */
 void dump_print_thread_name(const struct dump_thread *thread, FILE *out);
-/* Prints what a thread does, from its state to what it did since the earlier picture, which may be NULL. */
+/* Prints what a thread does, from its state to what it did since the earlier snapshot, which may be NULL. */
 void dump_print_doing(const struct dump_process *process, const struct dump_process *before,
 		      const struct dump_thread *thread, FILE *out);
 /* Prints the thread's stack, or why there is none. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints a picture so that many threads fit on a screen: what is the same only once, and a line for each function. */
+/* Prints a snapshot so that many threads fit on a screen: what is the same only once, and a line for each function. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints a picture of a process as tracebacks, one for each thread. */
+/* Prints a snapshot of a process as tracebacks, one for each thread. */
 #include <inttypes.h>
 
 #include "base/text.h"
@@ -120,7 +120,7 @@ static void print_changes(const struct dump_process *process, const struct dump_
 
 	for (size_t i = 0; i < process->count; i++)
 		counts[dump_compare(before, process, &process->threads[i])]++;
-	fputs("Since the picture ", out);
+	fputs("Since the snapshot ", out);
 	dump_print_seconds(process->at_s - before->at_s, out);
 	fprintf(out, " ago: %zu not run, %zu in the same place, %zu moved, %zu new, %zu ended",
 		counts[DUMP_CHANGE_NONE], counts[DUMP_CHANGE_SAME_PLACE], counts[DUMP_CHANGE_MOVED],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The variables that were read with a stack, and which frame of the picture each belongs to. */
+/* The variables that were read with a stack, and which frame of the snapshot each belongs to. */
 #include "dump/thread_locals.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The variables of a thread in a picture. */
+/* The variables of a thread in a snapshot. */
 #ifndef DUMP_THREAD_LOCALS_H
 #define DUMP_THREAD_LOCALS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What became of a thread from one picture of its process to the next. */
+/* What became of a thread from one snapshot of its process to the next. */
 #include "dump/dump.h"
 
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* A picture of one thread, which sleeps in f() at this line. */
+/* A snapshot of one thread, which sleeps in f() at this line. */
 static struct dump_process *take(int32_t line)
 {
 	struct dump_process *process = calloc(1, sizeof(*process));
@@ -29,7 +29,7 @@ static struct dump_process *take(int32_t line)
 	return process;
 }
 
-/* What is different in the later picture. */
+/* What is different in the later snapshot. */
 struct later {
 	int32_t line;
 	uint64_t start_time, sleeps;

@@ -47,17 +47,17 @@ enum {
 
 static char name[] = "worker", version[] = "/usr/bin/python3", command[] = "python3 app.py";
 
-struct picture {
+struct snapshot {
 	struct ps_row row;
 	struct dump_thread threads[THREADS];
 	struct dump_process process;
 };
 
-static void make_picture(struct picture *p)
+static void make_snapshot(struct snapshot *p)
 {
 	static struct dump_line no_lines[1];
 
-	*p = (struct picture){
+	*p = (struct snapshot){
 		.row = {.process = {.pid = 100, .inside = 100}, .supported = true, .command = command},
 	};
 	p->row.python.path = version;
@@ -112,11 +112,11 @@ static size_t count(const char *text, const char *word)
 
 static void test_text(void **state)
 {
-	struct picture p;
+	struct snapshot p;
 	char *text, line[256];
 
 	(void)state;
-	make_picture(&p);
+	make_snapshot(&p);
 	text = text_of(&p.process, NULL, false);
 	assert_int_equal(count(text, "\nThread "), THREADS);
 	snprintf(line, sizeof(line), "\nNot all of it could be read: %s\n", helper_describe_error(-ETIMEDOUT));
@@ -141,11 +141,11 @@ static void test_text(void **state)
 
 static void test_json(void **state)
 {
-	struct picture p;
+	struct snapshot p;
 	char *text, line[256];
 
 	(void)state;
-	make_picture(&p);
+	make_snapshot(&p);
 	text = text_of(&p.process, NULL, true);
 	assert_int_equal(count(text, "\"complete\":false"), 1);
 	assert_int_equal(count(text, "\"unread\":null"), 2);
@@ -167,12 +167,12 @@ static void test_json(void **state)
 /* Two threads of which nothing was read would look the same: they have not "not run". */
 static void test_change(void **state)
 {
-	struct picture before, now;
+	struct snapshot before, now;
 	char *text;
 
 	(void)state;
-	make_picture(&before);
-	make_picture(&now);
+	make_snapshot(&before);
+	make_snapshot(&now);
 	before.process.at_s = 1;
 	assert_int_equal(dump_index_make(&before.process), 0);
 	assert_int_equal(dump_index_make(&now.process), 0);
