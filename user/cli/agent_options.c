@@ -91,9 +91,9 @@ static int take_service(const struct cli_option *option, const char *value, void
 
 static const struct cli_option service_options[] = {
 	{"service", 0, "NAME=GLOB",
-	 "processes whose program, container or systemd unit matches are of this service; the first one that matches "
-	 "counts; may be repeated; others have the name in their environment's OTEL_SERVICE_NAME, or that of their "
-	 "container, unit or program",
+	 "processes whose program, container or systemd unit matches belong to this service; the first option that "
+	 "matches counts; may be repeated; the name of others is that in their environment's OTEL_SERVICE_NAME, or "
+	 "that of their container, unit or program",
 	 .take = take_service},
 	{0},
 };
@@ -162,19 +162,19 @@ static int take_mode(const struct cli_option *option, const char *value, void *t
 static const struct cli_option sampling_options[] = {
 	{"mode", 0, "MODE[=GLOB]",
 	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
-	 "that without the time on CPUs; gil: the time that threads wait for the GIL; with =GLOB, such as wall=shop, "
-	 "only of services with such a name; may be repeated: modes are measured beside each other",
+	 "the same without the time on CPUs; gil: the time that threads wait for the GIL; with =GLOB, such as "
+	 "wall=shop, only for services whose name matches; may be repeated: modes are measured side by side",
 	 .take = take_mode, .words = cli_agent_modes},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(AGENT_FREQ_DEFAULT) ")",
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
-	{"native", 'n', "all", "functions of C and other compiled languages, too, as of `pybpf record`",
+	{"native", 'n', "all", "functions of C and other compiled languages, too, as in `pybpf record`",
 	 .take = take_native, .optional = true},
-	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
+	{"kernel", 0, NULL, "add the kernel's functions after the function that runs, as NAME_[k]",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_agent_options, session.kernel_stacks)},
-	{"async", 0, NULL, "put the asyncio task that runs into the stacks, as of `pybpf record`",
-	 .take = cli_take_flag, .offset = offsetof(struct cli_agent_options, session.tasks)},
-	{"threads", 't', NULL, "tell threads apart, with their names", .take = cli_take_flag,
+	{"async", 0, NULL, "add the running asyncio task to the stacks, as in `pybpf record`", .take = cli_take_flag,
+	 .offset = offsetof(struct cli_agent_options, session.tasks)},
+	{"threads", 't', NULL, "show each thread by itself, with its name", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, session.threads)},
 	{"full-filenames", 0, NULL, "whole paths of files", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, session.full_filenames)},
@@ -183,22 +183,23 @@ static const struct cli_option sampling_options[] = {
 
 static const struct cli_option epoch_options[] = {
 	{"epoch", 0, "TIME",
-	 "a profile is made of each epoch of this length, from 1s to 1h (default " CLI_NUMBER(
+	 "a profile is made for each epoch of this length, from 1s to 1h (default " CLI_NUMBER(
 		 AGENT_EPOCH_DEFAULT_S) "s); lengths vary by 20 %, so that many machines do not work at the same "
 					"moment",
 	 .take = take_epoch},
-	{"fixed-epochs", 0, NULL, "the lengths of epochs do not vary", .take = cli_take_flag,
+	{"fixed-epochs", 0, NULL, "do not vary the lengths of epochs", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, agent.fixed_epochs)},
 	{"dir", 0, "DIR",
-	 "the folder that gets a file, NAME.pybpf, of each epoch (default " AGENT_DIR_DEFAULT ", unless profiles are "
-	 "sent somewhere); it is made with mode 0700",
+	 "the folder for a file NAME.pybpf of each epoch (default " AGENT_DIR_DEFAULT
+	 ", unless profiles are sent somewhere); it is created with mode 0700",
 	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.dir)},
 	{"keep", 0, "TIME",
-	 "remove epochs that ended longer ago (default 7d); after a seventh of this time those of an hour become one",
+	 "remove epochs that ended longer ago than this (default 7d); after a seventh of this time, the epochs of each "
+	 "hour are merged into one",
 	 .take = take_keep},
 	{"keep-size", 0, "SIZE",
-	 "bytes of all epochs together (default 2GiB); beyond, the oldest hours become one epoch each, and at last are "
-	 "removed",
+	 "the most bytes of all epochs together (default 2GiB); above that, epochs of the oldest hours are merged hour "
+	 "by hour, and finally removed",
 	 .take = take_keep_size},
 	{0},
 };
@@ -220,8 +221,9 @@ static const struct cli_option serve_options[] = {
 	 "/healthz "
 	 "and /readyz; :PORT is on 127.0.0.1, a PATH with a slash is a Unix socket",
 	 .take = take_listen},
-	{"listen-token", 0, "FILE", "clients have to send this bearer token; a file that only its owner may use",
-	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, agent.serve.token)},
+	{"listen-token", 0, "FILE",
+	 "clients have to send the bearer token in FILE; only its owner may have access to FILE", .take = cli_take_text,
+	 .offset = offsetof(struct cli_agent_options, agent.serve.token)},
 	{0},
 };
 
@@ -244,14 +246,14 @@ static int take_max_cpu(const struct cli_option *option, const char *value, void
 
 static const struct cli_option other_options[] = {
 	{"max-cpu", 0, "PERCENT",
-	 "CPU time that pybpf and its helpers may take, of one CPU (default 1%); before they take more, the rate is "
-	 "halved, and each sample counts for two; it is raised again when they take little",
+	 "the share of one CPU that pybpf and its helpers may use (default 1%); before they use more, the rate is "
+	 "halved, and each sample counts for two; it is raised again when they use little",
 	 .take = take_max_cpu},
 	{"max-memory", 0, "MIB",
-	 "memory of pybpf and its maps in the kernel together, as of `pybpf record` (default " CLI_NUMBER(
+	 "memory of pybpf and its maps in the kernel together, as in `pybpf record` (default " CLI_NUMBER(
 		 SESSION_MAX_MEMORY_DEFAULT) ")",
 	 .take = take_max_memory},
-	{"without-kernel-feature", 0, "LIST", "as of `pybpf record`", .take = cli_take_text,
+	{"without-kernel-feature", 0, "LIST", "as in `pybpf record`", .take = cli_take_text,
 	 .offset = offsetof(struct cli_agent_options, session.disabled_features)},
 	{"verbose", 'v', NULL, "print a line for each epoch, with what it cost; given twice: libbpf's messages, too",
 	 .take = cli_take_count, .offset = offsetof(struct cli_agent_options, verbose)},
@@ -275,7 +277,7 @@ static const struct cli_option config_options[] = {
 	 "true for an option that takes none, and a list for one that may be repeated; options of the command line "
 	 "take precedence",
 	 .take = cli_take_text, .offset = offsetof(struct cli_agent_options, config_path)},
-	{"check", 0, NULL, "check the options and the file of --config, and end", .take = cli_take_flag,
+	{"check", 0, NULL, "check the options and the file of --config, and exit", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_agent_options, check)},
 	{0},
 };
@@ -292,7 +294,7 @@ void cli_agent_options_init(struct cli_agent_options *o)
 		{NULL, cli_own_path_options, &o->edit},
 		{"Epochs, and where they go", epoch_options, o},
 		{"Where epochs are sent", cli_agent_push_options, &o->agent.push},
-		{"Who may ask for them", serve_options, o},
+		{"Requests by HTTP", serve_options, o},
 		{"Other", other_options, o},
 		{0},
 	};
@@ -329,17 +331,15 @@ static int parse_line(struct cli_agent_options *o, int argc, char **argv, bool *
 {
 	const struct cli_options command = {
 		.command = "pybpf agent",
-		.about = "pybpf agent samples without end. It keeps a profile of each minute for `pybpf report`, or "
-			 "sends it "
-			 "to a receiver. Without an option that chooses processes it samples all.",
+		.about = "pybpf agent samples continuously. It keeps a profile of each minute for `pybpf report`, or "
+			 "sends it to a receiver. Without an option that chooses processes, it samples all of them.",
 		.examples = examples,
 		.usage = "  pybpf agent [options]\n",
 		.groups = o->groups,
-		.notes = "SIGTERM and SIGINT end it in order, with the last epoch written. SIGHUP has it read the file "
-			 "of "
-			 "--config again: --epoch, --fixed-epochs, --keep, --keep-size and --max-cpu change at once, "
-			 "and what changes at the next start only is said.\n"
-			 "Exit status: 0 ended by a signal, or its processes ended; 1 it failed; 2 wrong command line.",
+		.notes = "SIGTERM and SIGINT end it after the last epoch is written. On SIGHUP it reads the file of "
+			 "--config again: --epoch, --fixed-epochs, --keep, --keep-size and --max-cpu change at once; "
+			 "for other options it says that they change at the next start.\nExit status: 0 ended by a "
+			 "signal, or its processes ended; 1 it failed; 2 wrong command line.",
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);
 

@@ -107,15 +107,14 @@ const struct cli_option cli_output_format_options[] = {
 	 "the format; without -f, the suffix of -o decides; without both: text on a terminal or for a saved profile, "
 	 "else folded:",
 	 .list = list_formats, .values = format_names, .take = take_format},
-	{"limit", 0, "N", "rows of the table that text is (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
+	{"limit", 0, "N", "rows of the table of format text (default " CLI_NUMBER(OUTPUT_ROWS_DEFAULT) ")",
 	 .take = take_limit},
 	{"sort", 0, "WHAT",
 	 "order of that table: self (default); total; own: the program's own functions with the libraries that they "
 	 "call, and their waits; count: waits by their number",
 	 .take = cli_take_word, .offset = offsetof(struct cli_output, options.sort), .words = sort_words},
 	{"frame-marks", 0, NULL,
-	 "in folded stacks, write _[n] behind functions of compiled code (--native), as _[k] stands behind the "
-	 "kernel's",
+	 "in folded stacks, append _[n] to functions of compiled code (--native), as _[k] is appended to the kernel's",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_output, options.frame_marks)},
 	{0},
 };

@@ -57,7 +57,7 @@ struct diff_run {
 static const struct cli_example examples[] = {
 	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
-	{"sudo pybpf diff DIR@10:00..10:30 DIR@11:00..", "two times of an agent's folder, each epoch a run"},
+	{"sudo pybpf diff DIR@10:00..10:30 DIR@11:00..", "two spans of time in an agent's folder, each epoch a run"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
@@ -216,12 +216,12 @@ static const struct cli_option options[] = {
 		 CONFIDENCE_DEFAULT) ")",
 	 .take = take_confidence},
 	{"tolerance", 0, "PERCENT",
-	 "take runs of one program to differ by at least so many percent of a function (default: " CLI_NUMBER(
-		 DIFF_ASSUMED_PERCENT) " with one run a side, else what the runs show)",
+	 "assume that a function varies between runs of the same program by at least this many percent "
+	 "(default: " CLI_NUMBER(DIFF_ASSUMED_PERCENT) " with one run a side, else what the runs show)",
 	 .take = take_tolerance},
 	{"all-rows", 0, NULL, "also list every function that did not change", .take = cli_take_flag,
 	 .offset = offsetof(struct diff_run, output.all)},
-	{"explain", 0, NULL, "text: also how sure the result is, and why", .take = cli_take_flag,
+	{"explain", 0, NULL, "in text, also say how sure the result is, and why", .take = cli_take_flag,
 	 .offset = offsetof(struct diff_run, output.explain)},
 	{"limit", 0, "N", "rows of each table (default " CLI_NUMBER(ROWS_DEFAULT) ")", .take = take_limit},
 	{"quiet", 'q', NULL, "no warnings", .take = cli_take_flag, .offset = offsetof(struct diff_run, quiet)},
@@ -280,28 +280,24 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 	};
 	const struct cli_options command = {
 		.command = "pybpf diff",
-		.about =
-			"pybpf diff compares saved profiles, and says which functions grew or shrank by more than runs "
-			"of one program differ by. DIR, or DIR@FROM..TO, stands for the epochs of an agent's folder, "
-			"of a "
-			"span of time: each is a run.",
+		.about = "pybpf diff compares saved profiles, and says which functions grew or shrank by more than "
+			 "runs of the same program vary. DIR, or DIR@FROM..TO for a span of time, stands for the "
+			 "epochs of an agent's folder: each is a run.",
 		.examples = examples,
 		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
 			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
 		.groups = groups,
 		.notes = "The first line says what changed and how sure that is; then come a table and, with "
-			 "--explain, the "
-			 "reasons. Record three runs or more of each side, in turns: before, after, before, after. "
+			 "--explain, the reasons. Record three runs or more of each side, in turns: before, after, "
+			 "before, after. "
 			 "Functions "
-			 "of " CLI_NUMBER(
-				 DIFF_LEAST_PERCENT) " % of the samples and more are judged by their own samples, "
+			 "with " CLI_NUMBER(
+				 DIFF_LEAST_PERCENT) " % of the samples or more are judged by their own samples, "
 						     "against all functions that did not change; values after are "
-						     "scaled "
-						     "so that these take as long as before. Folded stacks have two "
-						     "numbers, before (scaled to after) and after, for "
+						     "scaled so that these take as long as before. Folded stacks have "
+						     "two numbers, before (scaled to after) and after, for "
 						     "flamegraph.pl; without --all-rows, those of functions that did "
-						     "not change have the same "
-						     "number twice.\n" CLI_PAGER_NOTE "\n"
+						     "not change have the same number twice.\n" CLI_PAGER_NOTE "\n"
 						     "Exit status: 0 done, whether there is a change or not; 1 it "
 						     "failed, or epochs of a folder could not be read, and the rest "
 						     "was compared; 2 wrong command line.",

@@ -34,8 +34,8 @@ int cli_doctor(int argc, char **argv)
 		.usage = "  pybpf doctor [-v]\n",
 		.groups = groups,
 		.notes = "Each line is an item: ok; warn, works but could do better; FAIL, the main job cannot run; "
-			 "skip, could not be looked at. `->` says what to change.\n"
-			 "Exit status: 0 the main job can run, 1 it cannot, 2 wrong command line.",
+			 "skip, could not be checked. `->` says what to change.\nExit status: 0 the main job can run, "
+			 "1 it cannot, 2 wrong command line.",
 		.command_follows = true,
 	};
 	bool helped;

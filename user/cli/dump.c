@@ -55,9 +55,9 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf dump -p PID --async", "asyncio's tasks as a tree: who awaits whom, and in which line"},
 	{"sudo pybpf dump -p PID --freeze", "all threads at one moment: the process stands still for it"},
 	{"sudo pybpf dump -p PID --locals", "with arguments and local variables; passwords and the like are hidden"},
-	{"pybpf dump --core core.4711", "what every thread did when the process died, or gcore(1) was called"},
+	{"pybpf dump --core core.4711", "what every thread did when the process died, or when gcore(1) was called"},
 	{"sudo pybpf dump --container web", "every Python process in a container"},
-	{"pybpf dump -p PID --json", "a process of one's own, for another program"},
+	{"pybpf dump -p PID --json", "one of your own processes, for another program"},
 	{0},
 };
 
@@ -75,7 +75,7 @@ static int take_interval(const struct cli_option *option, const char *value, voi
 static const struct cli_option options[] = {
 	{"diff-after", 0, "TIME", "look twice, TIME apart, and print which threads have not run or moved meanwhile",
 	 .take = take_interval, .offset = offsetof(struct dump_command, diff_after_s)},
-	{"watch", 0, "TIME", "look again every TIME, until Ctrl-C, and print what each thread did since",
+	{"watch", 0, "TIME", "look again every TIME, until Ctrl-C, and print what each thread has done since",
 	 .take = take_interval, .offset = offsetof(struct dump_command, watch_s)},
 	{"async", 0, NULL, "print asyncio's tasks, too: who awaits whom, and where each is suspended",
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, tasks)},
@@ -99,7 +99,7 @@ static const struct cli_option options[] = {
 	 .take = cli_take_flag, .offset = offsetof(struct dump_command, freeze)},
 	{"no-source", 0, NULL, "do not read source files, and print no lines of them", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, no_source)},
-	{"process-tree", 0, NULL, "print who started each process, and who started that one", .take = cli_take_flag,
+	{"process-tree", 0, NULL, "print the ancestors of each process", .take = cli_take_flag,
 	 .offset = offsetof(struct dump_command, parents)},
 	{"verbose", 'v', NULL,
 	 "print how each process was found, and why source text is left out; given twice: everything",
@@ -109,11 +109,12 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_option core_options[] = {
-	{"core", 0, "FILE", "a core file in place of a process, of the kernel or of gcore(1)", .take = cli_take_text,
-	 .offset = offsetof(struct dump_command, files.core)},
-	{"executable", 0, "FILE", "the program that wrote it, if it is not where it was", .take = cli_take_text,
-	 .offset = offsetof(struct dump_command, files.executable)},
-	{"sysroot", 0, "DIR", "where the program and its libraries are, such as the root of a container's image",
+	{"core", 0, "FILE", "a core file, written by the kernel or by gcore(1), instead of a process",
+	 .take = cli_take_text, .offset = offsetof(struct dump_command, files.core)},
+	{"executable", 0, "FILE", "the program that the core file is of, if it is no longer where it was",
+	 .take = cli_take_text, .offset = offsetof(struct dump_command, files.executable)},
+	{"sysroot", 0, "DIR",
+	 "the root below which the program and its libraries are, such as that of a container's image",
 	 .take = cli_take_text, .offset = offsetof(struct dump_command, files.sysroot)},
 	{0},
 };
@@ -201,11 +202,10 @@ static int parse(struct dump_command *dump, int argc, char **argv, bool *helped)
 		.usage = "  pybpf dump -p PID | --all | --container C | --core FILE [options]\n",
 		.groups = groups,
 		.other_tools = other_tools,
-		.notes =
-			"A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
-			"because two reads agree. Where that fails, the thread is marked as moving.\n"
-			"Exit status: 0 done; 1 there was no such process, or one could not be read, or not all of it; "
-			"2 wrong command line.",
+		.notes = "A stack is read until it is certain that the thread had it: because it slept meanwhile, or "
+			 "because two reads agree. If neither is so, the thread is marked as moving.\nExit status: 0 "
+			 "done; 1 there was no such process, or one could not be read, or not all of it; 2 wrong "
+			 "command line.",
 		.command_follows = true,
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);

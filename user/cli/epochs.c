@@ -22,10 +22,11 @@
 
 const struct cli_option cli_span_options[] = {
 	{"from", 0, "TIME",
-	 "of a folder of epochs: those from this time on, in whole or in part: 10:00 (the last one), 2026-11-27 10:00, "
-	 "-5m (ago); with Z behind it in UTC, else local",
+	 "of a folder of epochs: those that end after this time: 10:00 (the last one), 2026-11-27 10:00, -5m (ago); "
+	 "local time, or UTC with a Z at its end",
 	 .take = cli_take_text, .offset = offsetof(struct cli_span, from)},
-	{"to", 0, "TIME", "likewise, up to this time", .take = cli_take_text, .offset = offsetof(struct cli_span, to)},
+	{"to", 0, "TIME", "likewise, those that begin before this time", .take = cli_take_text,
+	 .offset = offsetof(struct cli_span, to)},
 	{0},
 };
 

@@ -64,18 +64,18 @@ const struct cli_option cli_filter_options[] = {
 	 .offset = offsetof(struct profile_edit, threads)},
 	{"container", 0, "GLOB|ID", "only the processes in this container", .take = take_text,
 	 .offset = offsetof(struct profile_edit, containers)},
-	{"service", 0, "GLOB", "only the processes of this service, of profiles of `pybpf agent`; may be repeated",
+	{"service", 0, "GLOB", "only the processes of this service, in profiles of `pybpf agent`; may be repeated",
 	 .take = take_text, .offset = offsetof(struct profile_edit, services)},
 	{"service-version", 0, "GLOB",
-	 "only the processes of this version of a service, likewise: service.version of OTEL_RESOURCE_ATTRIBUTES, or "
-	 "the "
-	 "tag of the container's image",
+	 "only the processes of this version of a service: service.version of OTEL_RESOURCE_ATTRIBUTES, or the tag of "
+	 "the container's image",
 	 .take = take_text, .offset = offsetof(struct profile_edit, versions)},
 	{"under", 0, "FUNC",
 	 "only stacks that have this function, which becomes their root: a qualname such as Server.run, its last part, "
 	 "run, or a glob",
 	 .take = take_under},
-	{"hide", 0, "REGEX", "leave such frames out of the stacks, and add their samples to their callers",
+	{"hide", 0, "REGEX",
+	 "leave out frames in which this regular expression is found, and add their samples to their callers",
 	 .take = take_text, .offset = offsetof(struct profile_edit, hide)},
 	{"merge", 0, NULL, "put processes of the same name and container together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct profile_edit, merge_processes)},

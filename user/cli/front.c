@@ -20,7 +20,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf -p PID -d 10 --mode=gil", "who waits for the GIL, who has it"},
 	{"sudo pybpf -o out.html -- python3 app.py", "a program from start to end"},
 	{"sudo pybpf --container web -d 30", "all Pythons in a container"},
-	{"sudo pybpf --all -d 30 -o all.pybpf", "the machine, kept for `report`"},
+	{"sudo pybpf --all -d 30 -o all.pybpf", "the machine, saved for `report`"},
 	{0},
 };
 

@@ -35,7 +35,7 @@ static int take_host(const struct cli_option *option, const char *value, void *t
 
 const struct cli_option cli_host_options[] = {
 	{"host", 0, "NAME",
-	 "what the host is called in profiles (default: its host name, which in a container is the container's)",
+	 "the host's name in profiles (default: its host name, which in a container is the container's)",
 	 .take = take_host},
 	{0},
 };

@@ -23,9 +23,9 @@ struct ps {
 };
 
 static const struct cli_example examples[] = {
-	{"sudo pybpf ps", "of the whole machine, in containers, too"},
-	{"sudo pybpf ps --container web", "of one container, by its name or the beginning of its ID"},
-	{"sudo pybpf ps --user www-data --json", "of one user, for another program"},
+	{"sudo pybpf ps", "the whole machine, including containers"},
+	{"sudo pybpf ps --container web", "one container, by its name or the beginning of its ID"},
+	{"sudo pybpf ps --user www-data --json", "one user's processes, for another program"},
 	{0},
 };
 
@@ -56,10 +56,9 @@ static int parse(struct ps *ps, int argc, char **argv, bool *helped)
 		.groups = groups,
 		.notes = "INSIDE is the PID in the process's own PID namespace, where it differs. VERSION ends in t "
 			 "for a free-threaded build, in d for a debug build; a process with several Pythons has one of "
-			 "each, separated by commas.\n"
-			 "Without a selection all processes are looked at.\n"
-			 "Exit status: 0 done, also when there is no such process; 1 it failed, nothing could be "
-			 "read, or something that the list says could not (the list says what); 2 wrong command line.",
+			 "each, separated by commas.\nWithout a selection, all processes are examined.\nExit status: 0 "
+			 "done, also when there is no such process; 1 it failed, nothing could be read, or something "
+			 "that the list says could not (the list says what); 2 wrong command line.",
 		.command_follows = true,
 	};
 	int code = cli_options_parse(&command, argc, argv, helped);

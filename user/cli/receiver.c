@@ -17,12 +17,12 @@
 
 const struct cli_option cli_receiver_options[] = {
 	{"http-headers", 0, "FILE",
-	 "with -o URL: headers to send, a line NAME: VALUE each; a file that only its owner may use",
+	 "with -o URL: send the headers in FILE, one NAME: VALUE per line; only its owner may have access to FILE",
 	 .take = cli_take_text, .offset = offsetof(struct cli_receiver, options.headers)},
 	{"http-token", 0, "FILE",
-	 "with -o URL: a bearer token to send (Authorization); a file that only its owner may use",
+	 "with -o URL: send the bearer token in FILE (Authorization); only its owner may have access to FILE",
 	 .take = cli_take_text, .offset = offsetof(struct cli_receiver, options.token)},
-	{"http-ca", 0, "FILE", "with -o URL: certificates (PEM) to trust in place of the system's",
+	{"http-ca", 0, "FILE", "with -o URL: trust the certificates (PEM) in FILE instead of the system's",
 	 .take = cli_take_text, .offset = offsetof(struct cli_receiver, options.ca)},
 	{0},
 };

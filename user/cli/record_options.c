@@ -102,7 +102,8 @@ static const struct cli_option command_options[] = {
 	 .offset = offsetof(struct cli_record_options, no_children)},
 	{"as", 0, "USER",
 	 "run the command as USER, with that user's groups, HOME and PATH, and without capabilities unless USER is "
-	 "root; caller: the user who called sudo; without this option it has the rights of pybpf: root's under sudo",
+	 "root; caller: the user who called sudo; without this option the command has pybpf's rights: root's under "
+	 "sudo",
 	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, as)},
 	{0},
 };
@@ -111,11 +112,10 @@ static const struct cli_option output_options[] = {
 	{"by", 0, "WHAT",
 	 "process: its name and PID at the root of each stack (default where there can be several); container: the "
 	 "container's name before that (default with several --container or a pattern); line: lines in place of "
-	 "functions, in text and svg; expression: keep the "
-	 "columns of the expression that each function executes, and tell them, as file.py:LINE:COLUMN-END (Python "
-	 "3.11 "
-	 "and later); state: a column for each state of threads, in text, with --mode=wall, offcpu or gil; import: in "
-	 "text, what the import of each module cost, below the one that imported it",
+	 "functions, in text and svg; expression: keep the columns of the expression that each function executes, and "
+	 "show them, as file.py:LINE:COLUMN-END (Python 3.11 and later); state: a column for each state of threads, in "
+	 "text, with --mode=wall, offcpu or gil; import: in text, what the import of each module cost, below the one "
+	 "that imported it",
 	 .take = take_by, .words = cli_by_words},
 	{"merge", 0, NULL, "put processes of the same program together, without PID", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.merge)},
@@ -123,15 +123,13 @@ static const struct cli_option output_options[] = {
 	 "in text, html and svg: show every function of Python's import system; without it, only the first of several",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, importlib)},
 	{"process-tree", 0, NULL,
-	 "put who started a process before it, and who started that one: from the process of -p or the command on, "
-	 "else "
-	 "from the first one below init",
+	 "before each process, put its ancestors, up to the process of -p or the command, else up to the first one "
+	 "below init",
 	 .take = take_process_tree},
 	{"cmdline", 0, NULL, "show a process's command line in place of its name", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, session.cmdline)},
 	{"threads", 't', NULL,
-	 "put each thread's name, Python's own or else the kernel's, and its TID under the root; of text, a table of "
-	 "threads",
+	 "put each thread's name (Python's, else the kernel's) and its TID under the root; in text, a table of threads",
 	 .take = take_threads},
 	{"lines", 0, "WHICH", "current: the line being executed (default); first: the function's first line; none",
 	 .take = cli_take_word, .offset = offsetof(struct cli_record_options, session.lines), .words = lines_words},
@@ -152,8 +150,7 @@ static const struct cli_option output_options[] = {
 	 "leave out source text; html and pybpf files hold that of the files with the most samples, and text with "
 	 "--by=expression that of each row",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, no_source)},
-	{"anonymize", 0, NULL,
-	 "hashes in place of names of functions, files, processes and containers, and no source text",
+	{"anonymize", 0, NULL, "replace names of functions, files, processes and containers by hashes; no source text",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, edit.anonymize)},
 	{0},
 };
@@ -166,7 +163,7 @@ static const struct cli_option message_options[] = {
 	 .offset = offsetof(struct cli_record_options, quiet)},
 	{"stats", 0, NULL, "add what the run cost to the account", .take = cli_take_flag,
 	 .offset = offsetof(struct cli_record_options, stats)},
-	{"json-stats", 0, "FILE", "write the account as JSON to FILE, which is another file than that of -o",
+	{"json-stats", 0, "FILE", "write the account as JSON to FILE, which must differ from that of -o",
 	 .take = cli_take_file, .offset = offsetof(struct cli_record_options, json_path)},
 	{0},
 };
@@ -213,7 +210,7 @@ static const struct cli_example examples[] = {
 	{"sudo pybpf --container web -d 30", "every Python process in a container"},
 	{"sudo pybpf -o app.folded -- python3 app.py", "start a program, sample it and its children to its end"},
 	{"sudo pybpf --as caller -- python3 app.py", "the same, run as you, not as root"},
-	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved: `pybpf report` makes any format of it"},
+	{"sudo pybpf --all -d 30 -o monday.pybpf", "everything, saved: `pybpf report` converts it to any format"},
 	{0},
 };
 

@@ -177,13 +177,14 @@ static int take_wait_detail(const struct cli_option *option, const char *value, 
 const struct cli_option cli_record_sampling_options[] = {
 	{"mode", 0, "MODE",
 	 "cpu: where threads use CPUs (default); wall: all the time of all threads, with what they wait for; offcpu: "
-	 "that without the time on CPUs; gil: the time that threads wait for the GIL, with who holds it, or sleep "
-	 "with it; times are in microseconds; exception: as cpu, only of threads that raise or handle an exception; "
-	 "memory: bytes of resident memory, by the stack that touched it first, less what was given back",
+	 "the same without the time on CPUs; gil: the time that threads wait for the GIL, with its holder, or sleep "
+	 "while holding it; times are in microseconds; exception: as cpu, but only threads that raise or handle an "
+	 "exception; memory: bytes of resident memory, by the stack that touched it first, less what was released "
+	 "since",
 	 .take = take_mode, .words = mode_words},
 	{"gil", 0, NULL, "only threads that hold the GIL, or, in free-threaded builds, that are attached to Python",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil)},
-	{"gc", 0, NULL, "mark garbage collections, with [gc] as the last frame, above the function that set them off",
+	{"gc", 0, NULL, "mark garbage collections, with [gc] as the last frame, above the function that triggered them",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gc)},
 	{"opcodes", 0, NULL,
 	 "add the bytecode instruction that the last function executes, as the last frame; the specialized one from "
@@ -198,65 +199,63 @@ const struct cli_option cli_record_sampling_options[] = {
 	 .take = take_freq},
 	{"rate", 'r', "HZ", .take = take_freq},
 	{"idle", 0, NULL,
-	 "with --mode=wall and offcpu: keep threads that slept throughout, although others of their process ran; in "
+	 "with --mode=wall and offcpu: also show threads that slept throughout while others of their process ran; in "
 	 "text, list waits for work (pools, servers, event loops) by function, not as one row",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.idle_threads)},
 	{"wait-detail", 0, "WHICH",
 	 "with --mode=wall and offcpu: all: name peers, files and processes that are waited for (default); none",
 	 .take = take_wait_detail, .words = wait_detail_words},
 	{"min-block", 0, "TIME",
-	 "with --mode=wall and offcpu: leave waits out that are shorter, such as 500us or 1ms; the account says how "
-	 "many "
-	 "and how long in sum",
+	 "with --mode=wall and offcpu: leave out waits shorter than this, such as 500us or 1ms; the account has their "
+	 "number and total time",
 	 .take = take_min_block},
 	{"wakers", 0, NULL,
-	 "with --mode=wall, offcpu and gil: put the thread that ended a wait behind it, with its Python functions, or "
-	 "that a timer or an interrupt did",
+	 "with --mode=wall, offcpu and gil: after each wait, add what ended it: a thread with its Python functions, a "
+	 "timer or an interrupt",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.wakers)},
 	{"gil-holders", 0, NULL,
 	 "with --mode=gil: show the stacks of the threads that held the GIL instead of the stacks that waited for it",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_holders)},
 	{"gil-pairs", 0, NULL,
-	 "with --mode=gil: behind each wait, the functions of the thread that held the GIL, the innermost one first, "
-	 "so "
-	 "that a flame graph has both sides",
+	 "with --mode=gil: after each wait, add the functions of the thread that held the GIL, innermost first, so "
+	 "that a flame graph shows both sides",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.gil_pairs)},
-	{"touched", 0, NULL, "with --mode=memory: all memory that became resident, also what was given back since",
+	{"touched", 0, NULL,
+	 "with --mode=memory: count all memory that became resident, including what was released since",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.touched)},
 	{"async", 0, "all",
-	 "put the asyncio task that runs into the stacks, and the tasks that await it, as [task: NAME]; =all, with "
-	 "--mode=wall and offcpu: also the time of suspended tasks, with the functions in which they are and what they "
-	 "await; Python 3.7 and later",
+	 "add the running asyncio task, and the tasks that await it, to the stacks, as [task: NAME]; =all, with "
+	 "--mode=wall and offcpu: also the time of suspended tasks, with the functions in which they are suspended and "
+	 "what they await; Python 3.7 and later",
 	 .take = take_async, .optional = true},
 	{"async-block", 0, "TIME",
 	 "with --async: the account lists callbacks that block their event loop for this time or longer, by task and "
 	 "line (default 50ms)",
 	 .take = take_async_block},
 	{"event", 'e', "EVENT",
-	 "cycles, cpu-clock, or auto: cycles where the CPU can count them (default); or what is counted in place of "
+	 "cycles, cpu-clock, or auto: cycles where the CPU can count them (default); or an event to count instead of "
 	 "time: page-faults, minor-faults, major-faults, context-switches, tracepoint:CATEGORY:NAME, "
 	 "uprobe:PATH:SYMBOL",
 	 .take = take_event},
-	{"kernel", 0, NULL, "put the kernel's functions behind the function that runs, as NAME_[k]",
+	{"kernel", 0, NULL, "add the kernel's functions after the function that runs, as NAME_[k]",
 	 .take = cli_take_flag, .offset = offsetof(struct cli_record_options, session.kernel_stacks)},
 	{"native", 'n', "all",
-	 "put functions of C and other compiled languages between those of Python, without what the interpreter itself "
-	 "does to run these; =all: with that; on x86-64, from Linux 5.17 on",
+	 "add functions of C and other compiled languages between those of Python, without the interpreter's own; "
+	 "=all: with those; x86-64 and Linux 5.17 or later",
 	 .take = take_native, .optional = true},
 	{"native-lines", 0, NULL,
-	 "--native with lines of these functions, and with those that are inlined into them, of files that have "
-	 "information for debuggers (DWARF), or of which it is found",
+	 "--native with line numbers of these functions, and with functions inlined into them, for files whose debug "
+	 "information (DWARF) is in them or is found elsewhere",
 	 .take = take_native_lines},
 	{"debuginfod", 0, "URL",
-	 "with --native: the server of debuginfod that is asked after the run for files for debuggers which are "
-	 "missing "
-	 "here, several separated by blanks, in place of those of $DEBUGINFOD_URLS; no: none is asked",
+	 "with --native: the debuginfod server to ask, after the run, for debug files that are missing here; several "
+	 "are separated by blanks; used instead of $DEBUGINFOD_URLS; no: ask none",
 	 .take = cli_take_text, .offset = offsetof(struct cli_record_options, debuginfod)},
 	{"native-memory", 0, "MIB",
 	 "memory for the tables by which --native finds callers (default " CLI_NUMBER(
-		 SESSION_NATIVE_MEMORY_DEFAULT) "), beside --max-memory",
+		 SESSION_NATIVE_MEMORY_DEFAULT) "), in addition to --max-memory",
 	 .take = take_native_memory},
-	{"period", 'c', "N", "with an event that is counted: one sample for every N of them on a CPU (default 1)",
+	{"period", 'c', "N", "with an event that is counted: take one sample for every N events on a CPU (default 1)",
 	 .take = take_period},
 	{0},
 };

@@ -27,10 +27,10 @@ static const struct cli_example examples[] = {
 	{"pybpf report app.pybpf", "a table of the hottest functions"},
 	{"pybpf report app.pybpf -o app.html", "in a browser"},
 	{"pybpf report app.pybpf --under Server.run", "what happens in and above one function"},
-	{"pybpf report app.pybpf --own", "functions of the program's own, with the time of libraries that they call"},
+	{"pybpf report app.pybpf --own", "the program's own functions, with the time of libraries that they call"},
 	{"pybpf report mon.pybpf tue.pybpf -o two.pybpf", "two runs as one"},
 	{"sudo pybpf report /var/lib/pybpf --from 10:00 --to 10:05", "what the agent saw then"},
-	{"sudo pybpf report /var/lib/pybpf -o shop.jsonl", "rows for a database, of each epoch"},
+	{"sudo pybpf report /var/lib/pybpf -o shop.jsonl", "rows of each epoch, for a database"},
 	{"pybpf report app.pybpf --anonymize -o share.pybpf", "to show to others"},
 	{0},
 };
@@ -71,9 +71,9 @@ static const struct cli_option options[] = {
 	 "was recorded; state: a column for each state of threads, in text; import: in text, what the import of each "
 	 "module cost, below the one that imported it; may be repeated",
 	 .take = take_by, .words = cli_by_words},
-	{"process-tree", 0, NULL, "put who started a process before it, as far as the profile tells",
+	{"process-tree", 0, NULL, "before each process, put its ancestors, as far as the profile has them",
 	 .take = cli_take_flag, .offset = offsetof(struct report, process_tree)},
-	{"threads", 't', NULL, "put each thread's name and TID under the root; of text, a table of threads",
+	{"threads", 't', NULL, "put each thread's name and TID under the root; in text, a table of threads",
 	 .take = cli_take_flag, .offset = offsetof(struct report, threads)},
 	{"idle", 0, NULL, "in text, list waits for work (pools, servers, event loops) by function, not as one row",
 	 .take = cli_take_flag, .offset = offsetof(struct report, idle)},
@@ -117,10 +117,10 @@ static int parse(struct report *r, int argc, char **argv, bool *helped)
 	};
 	const struct cli_options command = {
 		.command = "pybpf report",
-		.about = "pybpf report makes any format of saved profiles, which `pybpf record -o NAME.pybpf` and "
-			 "`pybpf agent` write, without sampling again. Several files are added up, but in jsonl follow "
-			 "each other; a folder is one that `pybpf agent` wrote. It needs no rights beyond reading the "
-			 "files.",
+		.about = "pybpf report converts saved profiles, which `pybpf record -o NAME.pybpf` and `pybpf agent` "
+			 "write, to any format, without sampling again. Several files are added up; in jsonl they "
+			 "follow each other. A folder is one that `pybpf agent` wrote. It needs no rights beyond "
+			 "reading the files.",
 		.examples = examples,
 		.usage = "  pybpf report [options] FILE.pybpf...\n",
 		.groups = groups,

@@ -89,8 +89,8 @@ const struct cli_option cli_select_options[] = {
 	{"pid", 'p', "PID[,PID...]", "these processes; may be repeated", .take = take_pids,
 	 .offset = offsetof(struct discovery_filter, pids)},
 	{"children", 0, NULL,
-	 "with -p: also all processes below them, those that exist and those that start during the run; PID may then "
-	 "be any program: a shell, timeout, tini",
+	 "with -p: also all descendants of these processes, those that exist and those that start during the run; PID "
+	 "may then be any program: a shell, timeout, tini",
 	 .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
 	{"subprocesses", 's', .take = cli_take_flag, .offset = offsetof(struct discovery_filter, children)},
 	{"all", 'a', NULL, "every Python process of the machine", .take = cli_take_flag,
@@ -98,7 +98,7 @@ const struct cli_option cli_select_options[] = {
 	{"container", 0, "NAME|ID",
 	 "the processes in a container of docker, containerd, CRI-O, podman, Kubernetes (POD/NAME), LXC, "
 	 "systemd-nspawn, crun or runc; the first characters of an ID are enough, and a pattern ('shop*') means all "
-	 "that match; RUNTIME: may stand before it; may be repeated",
+	 "that match; a prefix, RUNTIME:, names the runtime; may be repeated",
 	 .take = take_name, .offset = offsetof(struct discovery_filter, containers)},
 	{"cgroup", 0, "PATH", "the processes in a control group and below it, of cgroup v2 or v1; may be repeated",
 	 .take = take_name, .offset = offsetof(struct discovery_filter, cgroups)},

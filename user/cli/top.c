@@ -145,9 +145,7 @@ static int take_rows(const struct cli_option *option, const char *value, void *t
 }
 
 static const struct cli_option options[] = {
-	{"interval", 'i', "TIME",
-	 "what is shown is of the last interval of this length (default 1 s), and of the whole "
-	 "run",
+	{"interval", 'i', "TIME", "show the last interval of this length (default 1 s), beside the whole run",
 	 .take = take_interval},
 	{"freq", 'F', "HZ", "samples per second and CPU (default " CLI_NUMBER(SESSION_FREQ_DEFAULT) ")",
 	 .take = take_freq},
@@ -157,12 +155,11 @@ static const struct cli_option options[] = {
 	{"output", 0, "WAY", "screen: in the terminal (default); jsonl: a line of JSON on stdout for each interval",
 	 .take = cli_take_word, .offset = offsetof(struct top_command, way), .words = way_words},
 	{"write", 'o', "FILE",
-	 "the profile that the key w writes, and the end of the run if w did not; the suffix chooses the format "
-	 "(default: "
-	 "w writes pybpf-top-TIME.pybpf)",
+	 "write the profile to FILE at the key w, or at the end of the run if w was not used; the suffix chooses the "
+	 "format (default: w writes pybpf-top-TIME.pybpf)",
 	 .take = cli_take_file, .offset = offsetof(struct top_command, path)},
 	{"rows", 0, "N",
-	 "with --output=jsonl: most rows of each table (default " CLI_NUMBER(
+	 "with --output=jsonl: at most N rows of each table (default " CLI_NUMBER(
 		 ROWS_DEFAULT) "), those with the most time "
 			       "of their own",
 	 .take = take_rows},
@@ -170,15 +167,14 @@ static const struct cli_option options[] = {
 	 "function (default); expression: show first which part of its line each function executes, as "
 	 "file.py:LINE:COLUMN-END, and write the columns to jsonl and profiles (Python 3.11 and later)",
 	 .take = cli_take_word, .offset = offsetof(struct top_command, by), .words = by_words},
-	{"native", 'n', "all", "functions of C and other compiled languages, too, as of `pybpf record`",
+	{"native", 'n', "all", "functions of C and other compiled languages, too, as in `pybpf record`",
 	 .take = take_native, .optional = true},
 	{"native-lines", 0, NULL,
-	 "--native with their lines, and with functions that are inlined into them, of files that have information for "
-	 "debuggers",
+	 "--native with their line numbers, and with functions inlined into them, for files with debug information",
 	 .take = take_native_lines},
 	{"no-wait-states", 0, NULL, "do not measure what threads wait for: show them as asleep", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, no_states)},
-	{"without-kernel-feature", 0, "LIST", "as of `pybpf record`", .take = cli_take_text,
+	{"without-kernel-feature", 0, "LIST", "as in `pybpf record`", .take = cli_take_text,
 	 .offset = offsetof(struct top_command, session.disabled_features)},
 	{"full-filenames", 0, NULL, "whole paths of files", .take = cli_take_flag,
 	 .offset = offsetof(struct top_command, session.full_filenames)},

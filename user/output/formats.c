@@ -97,7 +97,7 @@ static const struct output_format formats[] = {
 	{
 		.name = "json",
 		.suffixes = ".json",
-		.help = "all of the profile, as tables in one document",
+		.help = "the whole profile, as tables in one document",
 		.needs = OUTPUT_THREADS,
 		.by_expression = true,
 		.has_columns = true,
