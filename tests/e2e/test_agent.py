@@ -339,7 +339,7 @@ WRONG_FILES = [
     ("epoch: {a: b}", "line 1, column 8: epoch takes a value"),
     ("service: [[a]]", "line 1, column 11: service takes a list of texts"),
     ("epoch: 1s\nepoch: 2s", "line 2, column 1: epoch occurs twice"),
-    ("epoch: 1s\n keep: 1d", "line 2, column 6: this is no YAML"),
+    ("epoch: 1s\n keep: 1d", "line 2, column 6: this is not YAML"),
     ("- epoch", "line 1, column 1: the file is one mapping"),
     ("config: other", "line 1, column 1: there is no option config"),
     ("", "it is empty"),
@@ -349,7 +349,7 @@ WRONG_FILES = [
     ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
     ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
     ("epoch: 5s\n---\nepoch: 6s\n", "line 2, column 1: a second document begins here"),
-    ("epoch: 5s\n...\n]\n", "this is no YAML"),
+    ("epoch: 5s\n...\n]\n", "this is not YAML"),
     # Nothing is left out of epochs; reports take it.
     ("own: true", "line 1, column 1: there is no option own"),
     ('host: ""', "line 1, column 7: --host : not the name of a host"),

@@ -81,7 +81,7 @@ def test_a_disk_that_does_not_answer(tmp_path):
             add_up(ask)
             process.terminate()
             err = process.communicate(timeout=harness.PATIENCE)[1]
-        assert process.returncode == 0 and "the disk of %s has not taken those before it yet" % (disk / "epochs") in err, err
+        assert process.returncode == 0 and "those before it are not on the disk of %s yet" % (disk / "epochs") in err, err
 
 
 def test_a_full_disk(tmp_path):

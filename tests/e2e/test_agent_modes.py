@@ -72,7 +72,7 @@ def refusals(folder):
         (["report", folder], "has epochs of several modes, which cannot be added up: choose one of cpu, wall with --mode"),
         (["diff", str(folder) + "@..", folder], "choose one of cpu, wall with --mode"),
         (["report", folder, "--mode", "gil"], "has no epochs of --mode=gil: it has those of cpu, wall"),
-        (["report", folder / "cpu", "--mode", "cpu"], "has no folder of --mode=cpu"),
+        (["report", folder / "cpu", "--mode", "cpu"], "has no folder for --mode=cpu"),
     ):
         run = pybpf(*arguments)
         assert run.code == 1 and words in harness.one_sentence(run.err), run

@@ -195,7 +195,7 @@ def test_killed(tmp_path):
         with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
             (sender,) = harness.wait_for(lambda: named(process.pid, "pybpf-push"))
             os.kill(sender, signal.SIGKILL)
-            assert "ended by a signal, and was started again" in process.stderr.readline()
+            assert "ended by a signal, and was restarted" in process.stderr.readline()
             before = len(it.requests)
             harness.wait_for(lambda: len(it.requests) > before)
             os.kill(named(process.pid, "pybpf-pusher")[0], signal.SIGKILL)
@@ -239,11 +239,11 @@ def test_bad_input(tmp_path):
     token.chmod(0o644)
     for arguments, says in (
         (["--otlp", "collector:4318"], "--otlp: collector:4318: not a URL of HTTP"),
-        (["--pyroscope", "http://localhost/ingest?name=x"], "it gets a query of its own"),
+        (["--pyroscope", "http://localhost/ingest?name=x"], "pybpf adds its own query"),
         (["--pprof", "http://me:pw@localhost/"], "must not have a user and a password"),
         (["--label", "team"], "--label team: not a label"),
         (["--spool", tmp_path], "are for --otlp, --pyroscope or --pprof"),
-        (["--otlp", "http://a/", "--pprof", "http://b/", "--http-token", token], "--otlp and --pprof are of two hosts"),
+        (["--otlp", "http://a/", "--pprof", "http://b/", "--http-token", token], "--otlp and --pprof are on two hosts"),
         (["--otlp", "http://a/", "--spool", tmp_path, "--spool-size", "1"], "not a size; it takes one from 1MiB to 1TiB"),
     ):
         run = pybpf("agent", *arguments)

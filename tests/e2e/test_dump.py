@@ -309,7 +309,7 @@ def test_several_processes():
     [
         ([], "which process: -p PID, --all", 2),
         (["-p", str(1 << 22)], "there is no process 4194304", 1),
-        (["-p", "1", "more"], "dump takes no argument, and found more", 2),
+        (["-p", "1", "more"], "dump takes no argument, but was given more", 2),
         (["-p", "x"], "not a process ID", 2),
         (["6311"], "`pybpf dump -p 6311`", 2),
         (["-j", "-p", "1"], "--json", 2),

@@ -268,7 +268,7 @@ def test_a_full_disk(folder):
             pusher.send("b", 1000)
             counts, err = pusher.end(0.2)
         assert settled(counts) == {"spool_error": 1} and counts["spooled"] == 1
-        assert "the spool does not take it, or was damaged: No space left on device" in err
+        assert "it could not be put into the spool, or the spool was damaged: No space left on device" in err
     finally:
         subprocess.run(["umount", path], check=True)
 

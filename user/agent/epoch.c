@@ -216,7 +216,7 @@ int agent_end_epoch(struct agent *a)
 
 	if (end - a->begin > (a->end - a->begin) * (1 + LATE_SHARE)) {
 		a->metrics.late_epochs++;
-		log_warn("an epoch took %.1f s in place of %.1f s: the machine was busy, or pybpf was stopped",
+		log_warn("an epoch took %.1f s instead of %.1f s: the machine was busy, or pybpf was stopped",
 			 end - a->begin, a->end - a->begin);
 	}
 	/* All end before one is handed on, which takes some time. */

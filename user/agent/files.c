@@ -100,10 +100,10 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	if (!err)
 		return 0;
 	if (err == -EBUSY)
-		log_error("an epoch of %.0f s is lost: the disk of %s has not taken those before it yet",
+		log_error("an epoch of %.0f s is lost: those before it are not on the disk of %s yet",
 			  (double)epoch->length_ns / 1e9, a->options.dir);
 	else
-		log_error("an epoch of %.0f s is lost: it cannot be handed to what writes to %s: %s",
+		log_error("an epoch of %.0f s is lost: it cannot be handed to the process that writes to %s: %s",
 			  (double)epoch->length_ns / 1e9, a->options.dir, strerror(-err));
 	epoch->part->metrics->unwritten++;
 	return err == -EPIPE ? err : 0;

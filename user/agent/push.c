@@ -176,7 +176,7 @@ static void tell_lost(const struct agent *a, size_t i, const struct push_counts 
 				 now->dropped[cause] - reported->dropped[cause], causes[cause]);
 	}
 	if (now->restarts > reported->restarts)
-		log_warn("the process that sends to %.*s ended by a signal, and was started again", SHOWN(a, i));
+		log_warn("the process that sends to %.*s ended by a signal, and was restarted", SHOWN(a, i));
 }
 
 /* Returns 0, or -EPIPE after reporting that nothing can be sent any more. */

@@ -36,7 +36,7 @@ static void on_hangup(void *arg)
 	struct agent_options fresh;
 
 	if (!path)
-		log_warn("SIGHUP reads the file of --config again, and there is none");
+		log_warn("SIGHUP changes nothing: there is no --config file to read again");
 	else if (cli_agent_read_again(running->options, &fresh))
 		log_warn("the options stay as they were");
 	else if (!agent_change(running->agent, &fresh))

@@ -124,8 +124,8 @@ static int add_mode(const struct cli_option *option, const char *value, enum ses
 	const size_t i = find_mode(agent, mode);
 
 	if (i < agent->nr_modes && !glob != !o->chosen[i].count)
-		return cli_usage("%s %s: this mode is given with services and without, which are all; leave one of "
-				 "them out",
+		return cli_usage("%s %s: this mode is given both with services and without, which means all of them; "
+				 "leave one out",
 				 cli_option_spelling(option), value);
 	agent->modes[i] = mode;
 	agent->nr_modes += i == agent->nr_modes;
@@ -149,12 +149,12 @@ static int take_mode(const struct cli_option *option, const char *value, void *t
 	if (code)
 		return code;
 	if (glob && !*++glob)
-		return cli_usage("%s %s: the name of a service is missing behind =, such as %sshop or %s'web*'",
+		return cli_usage("%s %s: the name of a service is missing after =, such as %sshop or %s'web*'",
 				 cli_option_spelling(option), value, value, value);
 	if ((mode == SESSION_WALL && find_mode(&o->agent, SESSION_OFFCPU) < o->agent.nr_modes) ||
 	    (mode == SESSION_OFFCPU && find_mode(&o->agent, SESSION_WALL) < o->agent.nr_modes))
-		return cli_usage("%s %s: wall and offcpu are not measured beside each other, as wall has all that "
-				 "offcpu has; leave one of them out",
+		return cli_usage("%s %s: wall and offcpu cannot be measured together, as wall contains all of offcpu; "
+				 "leave one of them out",
 				 cli_option_spelling(option), value);
 	return add_mode(option, value, (enum session_mode)mode, glob, o);
 }

@@ -45,7 +45,7 @@ static int take_url(const struct cli_option *option, const char *value, void *ta
 	if (push_check(&(struct push_options){.url = value}, &error))
 		return cli_usage("%s: %s", cli_option_spelling(option), error.text);
 	if (kind == PUSH_PYROSCOPE && strchr(value, '?'))
-		return cli_usage("%s %s: it gets a query of its own; write the URL without one",
+		return cli_usage("%s %s: pybpf adds its own query; write the URL without one",
 				 cli_option_spelling(option), value);
 	if (asprintf(&whole, "%.*s%s%s", (int)(path - value), value,
 		     !*path || *path == '?' || !strcmp(path, "/") ? receivers[kind].path : "",
@@ -179,8 +179,8 @@ static int check_hosts(const struct agent_push_options *options)
 			       !strncmp(one, other, (size_t)(end_of_host(one) - one))))
 			continue;
 		return cli_usage(
-			"--http-headers, --http-token and --http-key are secrets of one receiver, and %s and "
-			"%s are of two hosts; run an agent for each, or send to a Collector that sends to both",
+			"--http-headers, --http-token and --http-key are secrets of one receiver, but %s and %s are on "
+			"two hosts; run an agent for each, or send to a Collector that sends to both",
 			receivers[first].option, receivers[i].option);
 	}
 	return 0;

@@ -27,8 +27,8 @@ int cli_as_find(struct caller *as, const char *text)
 	caller_find(as);
 	if (strcmp(text, "caller") == 0) {
 		if (!as->uid)
-			return cli_usage("--as caller: it was not called through sudo, so that the caller is root; "
-					 "give the user's name");
+			return cli_usage("--as caller: pybpf was not called through sudo, so the caller is root; give "
+					 "the user's name");
 	} else {
 		account = find_account(text);
 		if (!account)
@@ -44,8 +44,8 @@ int cli_as_find(struct caller *as, const char *text)
 		return CLI_FAILED;
 	}
 	if (!as->name)
-		log_warn("--as %s: this host has no user %u: the command gets / for HOME, and no other group than %u",
-			 text, as->uid, as->gid);
+		log_warn("--as %s: this host has no user %u: the command gets / as HOME, and no group but %u", text,
+			 as->uid, as->gid);
 	return 0;
 }
 

@@ -183,7 +183,7 @@ static int check(const struct cli_config *config)
 static int refuse_yaml(const struct cli_config *config, const yaml_parser_t *parser)
 {
 	set_place(config, &parser->problem_mark);
-	return cli_usage("this is no YAML: %s", parser->problem ?: "it cannot be read");
+	return cli_usage("this is not YAML: %s", parser->problem ?: "it cannot be read");
 }
 
 /* Refuses what follows the first document. */
@@ -196,7 +196,7 @@ static int check_end(const struct cli_config *config, yaml_parser_t *parser)
 		return refuse_yaml(config, parser);
 	if (yaml_document_get_root_node(&more)) {
 		set_place(config, &more.start_mark);
-		code = cli_usage("a second document begins here, and the file is one mapping; leave the --- out");
+		code = cli_usage("a second document begins here, but the file is one mapping; leave out the ---");
 	}
 	yaml_document_delete(&more);
 	return code;

@@ -38,9 +38,9 @@ int cli_debuginfod_start(const char *given, struct fetch **started)
 		return CLI_OK;
 	}
 	if (!given) {
-		log_warn("files for debuggers are not fetched from the servers of %s: %s", URLS, error.text);
+		log_warn("debug files are not fetched from the servers of %s: %s", URLS, error.text);
 		return CLI_OK;
 	}
-	log_error("cannot fetch files for debuggers: %s", error.text);
+	log_error("cannot fetch debug files: %s", error.text);
 	return err == -EINVAL ? CLI_USAGE : CLI_FAILED;
 }

@@ -178,7 +178,7 @@ int cli_output_choose(struct cli_output *output, const char *fallback)
 	if (output->options.by_import && !output->format->rows)
 		return cli_usage("--by=import: %s has no table of modules; text has", output->format->name);
 	if (output->options.frame_marks && !output->format->frame_marks)
-		return cli_usage("--frame-marks: %s has no marks behind functions; folded has", output->format->name);
+		return cli_usage("--frame-marks: %s has no marks after functions; folded has", output->format->name);
 	if (output->options.rows && !output->format->rows)
 		return cli_usage("--limit: %s is no table; text is", output->format->name);
 	if (output->options.sort && !output->format->rows)

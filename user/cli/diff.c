@@ -250,7 +250,7 @@ static int choose_sides(struct diff_run *diff)
 			"%s: is it before or after? With --before or --after, give all files behind one of them",
 			diff->unnamed[0]);
 	if (diff->operand == OPERAND_UNNAMED && diff->nr_unnamed != DIFF_SIDES)
-		return cli_usage("diff takes two saved profiles, before and after, and found %zu; several of each: "
+		return cli_usage("diff takes two saved profiles, before and after, but was given %zu; several of each: "
 				 "--before FILE... --after FILE...",
 				 diff->nr_unnamed);
 	for (int i = 0; i < DIFF_SIDES; i++) {
@@ -330,8 +330,8 @@ static void warn_of_empty(const struct diff_run *diff)
 
 		for (size_t r = 0; r < side->nr_profiles; r++) {
 			if (!profile_total(side->profiles[r]))
-				log_warn("%s has no sample with frames, or none that passes the filters: there is "
-					 "nothing to compare with",
+				log_warn("%s has no sample with frames, or none that passes the filters, so there is "
+					 "nothing to compare",
 					 side->names[r]);
 		}
 	}

@@ -44,7 +44,7 @@ int cli_doctor(int argc, char **argv)
 	if (code || helped)
 		return code;
 	if (optind < argc)
-		return cli_usage("doctor takes no argument, and found %s; see `pybpf doctor --help`", argv[optind]);
+		return cli_usage("doctor takes no argument, but was given %s; see `pybpf doctor --help`", argv[optind]);
 	cli_set_verbosity(verbose);
 	code = cli_start_helpers() ?: session_doctor(stdout) ? CLI_FAILED : CLI_OK;
 	helper_stop();

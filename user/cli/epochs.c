@@ -235,8 +235,8 @@ static int add_agent_folder(struct cli_paths *paths, const char *folder, size_t 
 	if (limits->mode && modes.count)
 		log_error("%s has no epochs of --mode=%s: it has those of %s", folder, limits->mode, modes.text);
 	else if (limits->mode)
-		log_error("%s has no folder of --mode=%s, as an agent makes that measures several modes; leave out "
-			  "--mode",
+		log_error("%s has no folder for --mode=%s, which only an agent that measures several modes makes; "
+			  "leave out --mode",
 			  folder, limits->mode);
 	else if (modes.count + own > 1)
 		log_error("%s has epochs of several modes, which cannot be added up: choose one of %s with --mode%s",
@@ -301,7 +301,7 @@ int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t coun
 	for (size_t i = 0; i < count && !code; i++)
 		code = add_operand(paths, operands[i], i, &limits);
 	if (!code && !paths->epochs && (span->from || span->to || span->mode))
-		return cli_usage("--%s is about a folder of epochs, which `pybpf agent` writes, and none is given",
+		return cli_usage("--%s is about a folder of epochs, which `pybpf agent` writes, but none is given",
 				 span->from ? "from"
 				 : span->to ? "to"
 					    : "mode");

@@ -89,7 +89,7 @@ int cli_refuse_argument(const char *command, const char *word)
 {
 	if (is_pid(word))
 		return cli_usage("%s: a process ID comes after -p: `pybpf %s -p %s`", word, command, word);
-	return cli_usage("%s takes no argument, and found %s; see `pybpf %s --help`", command, word, command);
+	return cli_usage("%s takes no argument, but was given %s; see `pybpf %s --help`", command, word, command);
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -85,7 +85,7 @@ static int find_symbol(struct elf_file *elf, struct kernel_event *event)
 		return refuse_symbol(elf, event);
 	if (symbol.type == STT_GNU_IFUNC) {
 		log_error("-e %s: %s is an indirect function (IFUNC): each process chooses one of several functions "
-			  "for it, which may be named here",
+			  "for it; name one of these instead",
 			  event->title, event->symbol);
 		return CLI_FAILED;
 	}

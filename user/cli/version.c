@@ -82,7 +82,7 @@ void cli_version(bool libraries)
 int cli_print_version(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "-v"))
-		return cli_usage("version takes no argument but -v, and found %s", argv[1]);
+		return cli_usage("version takes no argument except -v, but was given %s", argv[1]);
 	cli_version(argc > 1);
 	return CLI_OK;
 }

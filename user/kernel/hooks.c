@@ -52,7 +52,7 @@ static int read_records(int fd, char *records, size_t size, void (*visit)(const 
 
 static int report(const char *what, int err)
 {
-	log_error("cannot go through the %s (iter/task): %s; see `pybpf doctor`", what, strerror(-err));
+	log_error("cannot iterate over the %s (iter/task): %s; see `pybpf doctor`", what, strerror(-err));
 	return err;
 }
 

@@ -53,7 +53,7 @@ static int claim_children(const struct processes *p, const uint32_t *pids, size_
 		fresh = 0;
 		err = scan_find_below(pids, count, &below, &below_count);
 		if (err) {
-			log_error("cannot go through the processes in /proc: %s", strerror(-err));
+			log_error("cannot list the processes in /proc: %s", strerror(-err));
 			break;
 		}
 		err = claim_processes(p, below, below_count, &fresh);

@@ -72,7 +72,8 @@ static void publish(struct worker *w)
 	w->shared->dropped[PUSH_SPOOL_FULL] += w->spool->dropped_full;
 	w->shared->dropped[PUSH_SPOOL_ERROR] += w->spool->dropped_error;
 	if (w->spool->dropped_error && !w->said_spool) {
-		log_warn("a profile that could not be sent is lost: the spool does not take it, or was damaged: %s",
+		log_warn("a profile that could not be sent is lost: it could not be put into the spool, or the spool "
+			 "was damaged: %s",
 			 strerror(-w->spool->last_error));
 		w->said_spool = true;
 	}

@@ -120,7 +120,7 @@ static void take_crash(struct serve *serve)
 {
 	serve->crashed = true;
 	if (!serve->said_crashed)
-		log_warn("the process that serves profiles at %s crashed, and is started again; this is said once",
+		log_warn("the process that serves profiles at %s crashed, and is restarted; this is said once",
 			 serve->address);
 	serve->said_crashed = true;
 }

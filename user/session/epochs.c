@@ -141,6 +141,6 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 	if (!err)
 		take_pending_records(s);
 	if (err && !s->error)
-		log_error("cannot take what was counted from the kernel: %s", strerror(-err));
+		log_error("cannot read what the kernel counted: %s", strerror(-err));
 	return err;
 }

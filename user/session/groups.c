@@ -38,7 +38,7 @@ static void look(struct session_groups *g, double now)
 	double took;
 
 	if (discovery_filter_look_again(g->filter, PATIENCE_S))
-		log_warn("containers that have started are not found: out of memory; they are looked for again");
+		log_warn("containers that have started are not found: out of memory; trying again");
 	for (size_t i = before; i < g->filter->group_count; i++) {
 		const struct cgroup *group = &g->filter->groups[i];
 		int err = include(g, group);
