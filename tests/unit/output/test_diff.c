@@ -113,7 +113,7 @@ static void test_how_sure_it_is(void **unused)
 	d->whole[DIFF_AFTER].load.mean = 0.81;
 	line = written_diff(d, &(struct output_diff_options){.rows = 40}, output_diff_text);
 	assert_ptr_equal(strstr(line,
-				"Not comparable for sure: other programs took 4 % of the machine before, and 81 %\n"
+				"Perhaps not comparable: other programs took 4 % of the machine before, and 81 %\n"
 				"after\n"
 				"likely: f (app.py) takes 100 % longer: +25 % of the whole; unless the load did\n"),
 			 line);

@@ -198,14 +198,14 @@ static void write_empty(const struct diff *d, FILE *out)
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		for (size_t i = 0; i < d->runs[side].count && !d->whole[side].total; i++) {
 			output_escaped(d->runs[side].names[i], out);
-			fputs(" has no sample with frames: there is nothing to compare with.\n", out);
+			fputs(" has no sample with frames, so there is nothing to compare.\n", out);
 		}
 	}
 }
 
 static void write_load(const struct diff *d, FILE *out)
 {
-	fprintf(out, "Not comparable for sure: other programs took %.0f %% of the machine before, and %.0f %% after\n",
+	fprintf(out, "Perhaps not comparable: other programs took %.0f %% of the machine before, and %.0f %% after\n",
 		100 * d->whole[DIFF_BEFORE].load.mean, 100 * d->whole[DIFF_AFTER].load.mean);
 }
 
@@ -216,7 +216,8 @@ void output_diff_write_headline(const struct diff *d, FILE *out)
 		write_empty(d, out);
 		break;
 	case DIFF_NO_COUNTS:
-		fputs("No change can be named: these values are no counts of samples, and the profiles do not say when "
+		fputs("No change can be named: these values are not counts of samples, and the profiles do not say "
+		      "when "
 		      "they "
 		      "were taken\n",
 		      out);
