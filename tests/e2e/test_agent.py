@@ -345,9 +345,9 @@ WRONG_FILES = [
     ("", "it is empty"),
     ("all: true\npid: 1", "--all and -p contradict each other"),
     ("epoch: 1s\nlisten: here", "line 2, column 9: --listen: cannot listen on here: write ADDRESS:PORT"),
-    ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu are not measured beside"),
+    ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu cannot be measured together"),
     ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
-    ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given with services and without"),
+    ("mode: [wall=shop, wall]", "line 1, column 19: --mode wall: this mode is given both with services and without"),
     ("epoch: 5s\n---\nepoch: 6s\n", "line 2, column 1: a second document begins here"),
     ("epoch: 5s\n...\n]\n", "this is not YAML"),
     # Nothing is left out of epochs; reports take it.

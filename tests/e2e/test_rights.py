@@ -409,7 +409,7 @@ def test_as_the_caller_without_account(inherited):
     told = shown("--as", "caller", env=sudo_environment(STRANGER, STRANGER + 1), pass_fds=[inherited])
     check_user(told, STRANGER, STRANGER + 1, {STRANGER + 1}, "/", None)
     said = pybpf("-o", os.devnull, "--as", "caller", "--", "/bin/true", env=sudo_environment(STRANGER, STRANGER + 1)).err
-    assert "this host has no user %d" % STRANGER in said and "no other group than %d" % (STRANGER + 1) in said
+    assert "this host has no user %d" % STRANGER in said and "no group but %d" % (STRANGER + 1) in said
 
 
 def test_setuid_programs_work_in_a_command(nobody):
