@@ -115,6 +115,9 @@ static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, 
 		return PYBPF_NATIVE_END_STUCK;
 	if (PYBPF_RULE_BP(rule) == PYBPF_NATIVE_BP_SAVED)
 		bp_at = cfa + (__s64)PYBPF_RULE_BP_OFFSET(rule) * NATIVE_WORD;
+	/* No frame is at 0: a caller that is found by its frame pointer ends the search. */
+	if (PYBPF_RULE_BP(rule) == PYBPF_NATIVE_BP_LOST)
+		r->bp = 0;
 	if ((bp_at && native_word(memory, bp_at, &r->bp)) || native_word(memory, cfa - NATIVE_WORD, &r->pc))
 		return PYBPF_NATIVE_END_FAULT;
 	r->sp = cfa;

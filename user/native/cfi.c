@@ -245,6 +245,8 @@ static uint32_t rule_of(const struct machine *m)
 	case CFA_REGISTER:
 		return register_rule(s);
 	case CFA_PLT:
+		if (s->bp.place != PLACE_SAME)
+			return PYBPF_NATIVE_EXPRESSION;
 		return PYBPF_NATIVE_PLT | offset_bits(s->cfa_offset, PYBPF_RULE_OFFSET_SHIFT);
 	case CFA_DEREF:
 		if (s->bp.place == PLACE_DEREF && fits(s->cfa_offset))

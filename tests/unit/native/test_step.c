@@ -19,7 +19,7 @@ static __u64 stack_words[WORDS];
 
 static int native_word(const __u64 *from, uint64_t addr, __u64 *out)
 {
-	if (addr < BASE || addr + 8 > BASE + sizeof(stack_words) || addr % 8)
+	if (addr - BASE >= sizeof(stack_words) || addr % 8)
 		return -1;
 	*out = from[(addr - BASE) / 8];
 	return 0;
@@ -120,6 +120,39 @@ static void test_a_pointer_on_the_stack(void **state)
 	r = begin();
 	assert_int_equal(native_step(stack_words, &r, rule_of(PYBPF_NATIVE_SP_DEREF, 200, 0, 0), 0),
 			 PYBPF_NATIVE_END_FAULT);
+}
+
+/* What a function has made of the frame pointer leads to no caller of its caller. */
+static void test_a_frame_pointer_that_is_lost(void **state)
+{
+	const struct {
+		unsigned kind;
+		int words;
+		enum pybpf_native_end end;
+	} callers[] = {
+		{PYBPF_NATIVE_BP, 2, PYBPF_NATIVE_END_STUCK},
+		{PYBPF_NATIVE_BP, PYBPF_RULE_OFFSET_MAX, PYBPF_NATIVE_END_STUCK},
+		{PYBPF_NATIVE_BP, -1, PYBPF_NATIVE_END_FAULT},
+		{PYBPF_NATIVE_DEREF, -1, PYBPF_NATIVE_END_FAULT},
+		{PYBPF_NATIVE_DEREF, 0, PYBPF_NATIVE_END_FAULT},
+	};
+	const unsigned kinds[] = {PYBPF_NATIVE_SP, PYBPF_NATIVE_BP};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(callers) / sizeof(*callers); i++) {
+		const uint32_t lost = rule_of(kinds[i % 2], 4, PYBPF_NATIVE_BP_LOST, 0);
+		const uint32_t same = rule_of(PYBPF_NATIVE_SP, 2, PYBPF_NATIVE_BP_SAME, 0);
+		struct native_registers r = begin();
+
+		assert_int_equal(native_step(stack_words, &r, lost, 0), 0);
+		assert_int_equal(r.bp, 0);
+		/* One that keeps the frame pointer has none, either. */
+		assert_int_equal(native_step(stack_words, &r, same, 0), 0);
+		assert_int_equal(
+			native_step(stack_words, &r,
+				    rule_of(callers[i / 2].kind, callers[i / 2].words, PYBPF_NATIVE_BP_SAVED, -2), 0),
+			callers[i / 2].end);
+	}
 }
 
 /* Behind as many words as a register says, and a few more. */
@@ -232,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_a_linkage_table),
 		cmocka_unit_test(test_an_aligned_frame),
 		cmocka_unit_test(test_a_pointer_on_the_stack),
+		cmocka_unit_test(test_a_frame_pointer_that_is_lost),
 		cmocka_unit_test(test_a_pointer_behind_an_array),
 		cmocka_unit_test(test_a_return_address_in_a_register),
 		cmocka_unit_test(test_another_register),
