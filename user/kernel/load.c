@@ -88,7 +88,7 @@ static int size_native(const struct kernel *k, uint32_t cpus)
 	bool native = k->options.native;
 	int err = bpf_map__set_max_entries(skel->maps.native_chunks, native ? k->options.native_chunks : 1);
 
-	err = err ?: bpf_map__set_max_entries(skel->maps.native_lists, native ? KERNEL_NATIVE_LISTS : 1);
+	err = err ?: bpf_map__set_max_entries(skel->maps.native_lists, native ? k->options.max_processes : 1);
 	return err ?: bpf_map__set_max_entries(skel->maps.native_scratches, native ? scratches : 1);
 }
 

@@ -13,9 +13,6 @@
 
 struct kernel;
 
-/* Most processes with a list at one time. */
-#define KERNEL_NATIVE_LISTS 16384
-
 #define KERNEL_NATIVE_CHUNK_BYTES (PYBPF_NATIVE_CHUNK_PAGES * sizeof(struct pybpf_native_page))
 
 /*

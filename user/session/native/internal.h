@@ -100,6 +100,8 @@ static inline struct mapper *native_mapper_of(const struct session_native_state 
 bool native_work_until(struct session *s, double until);
 /* The run has ended: finds names and lines of what it has met. */
 void native_name_frames(struct session *s);
+/* The process has ended: what was asked of the code that it had made is of no use any more. */
+void native_forget_question(struct session_native_state *n, uint64_t proc_id);
 /* Forgets what the process maps. */
 void native_forget_mappings(struct session_native_state *n, struct mapper *mapper);
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "helper/helper.h"
 #include "native/made.h"
+#include "native/mapped.h"
 #include "processes/processes.h"
 #include "session/internal.h"
 #include "session/native/internal.h"
@@ -221,8 +222,8 @@ static int look_at_mappings(struct session_native_state *n, double now)
 	} else {
 		mapper->pause = fmin(2 * mapper->pause, PAUSE_MOST_S);
 	}
-	/* Code that was made at run time, or a list that is true again. */
-	if (!err && mapper->code_pages != n->answer->mappings.code_pages) {
+	/* Code that was made at run time, or a list that is true again, or one that found no room. */
+	if (!err && (mapper->code_pages != n->answer->mappings.code_pages || !mapper->shown.count)) {
 		mapper->code_pages = n->answer->mappings.code_pages;
 		mapper->is_unshown = true;
 	}
@@ -351,6 +352,14 @@ static void discard_job(struct session_native_state *n)
 	if (n->job != JOB_NONE)
 		helper_discard(job_subject(n));
 	n->job = JOB_NONE;
+}
+
+void native_forget_question(struct session_native_state *n, uint64_t proc_id)
+{
+	const struct native_known_file *file = n->job == JOB_STOPS ? native_files_at(&n->files, n->job_file) : NULL;
+
+	if (file && native_is_made(&file->source.mapped) && file->source.mapped.file.size == proc_id)
+		discard_job(n);
 }
 
 /* Finds names and lines when the run has ended. What is not answered in time is not waited for any more. */

@@ -51,6 +51,8 @@ static int show_list(struct session *s, struct mapper *mapper, const struct pybp
 	uint32_t pages = native_pages_of_mappings(mapper->count);
 	int err = native_pages_take(&n->pages, pages, now, &shown.first);
 
+	/* Pages that were given back can be used a second later. */
+	mapper->is_unshown = err == -E2BIG;
 	if (err)
 		return err;
 	err = native_pages_write_mappings(&n->pages, shown.first, shown.generation, list, mapper->count);
@@ -79,10 +81,12 @@ static void show(struct session *s, struct mapper *mapper, double now)
 		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
 	qsort(list, mapper->count, sizeof(*list), compare_mappings);
 	err = show_list(s, mapper, list, now);
-	/* Pages that were given back can be used a second later. */
-	mapper->is_unshown = err == -E2BIG;
-	if (err)
+	if (err) {
+		/* The list that is there may lead to pages of tables that are others' soon. */
+		kernel_delete_native_list(s->kernel, mapper->proc_id);
+		native_hide(s->native, mapper, now);
 		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
+	}
 	free(list);
 }
 

@@ -122,6 +122,7 @@ static void forget_process(struct session *s, uint64_t proc_id)
 		return;
 	kernel_delete_native_list(s->kernel, proc_id);
 	native_hide(n, intern_item(&n->mappers, i), clock_s(CLOCK_MONOTONIC));
+	native_forget_question(n, proc_id);
 	native_forget_mappings(n, intern_item(&n->mappers, i));
 	native_files_forget_made(&n->files, proc_id, clock_s(CLOCK_MONOTONIC));
 	intern_remove(&n->mappers, i);
