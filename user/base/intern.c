@@ -146,6 +146,13 @@ void intern_remove(struct intern *t, uint32_t index)
 		intern_free(t);
 }
 
+void intern_replace(struct intern *t, uint32_t index, const void *item)
+{
+	empty_slot(t, slot_of(t, intern_item(t, index)));
+	memcpy(intern_item(t, index), item, t->item_size);
+	t->slots[slot_of(t, item)] = index + 1;
+}
+
 /*
  * The newest item, which is the last, takes the place of the removed one, and the item that is added next is the last:
  * so all items but the last form a ring, in order of their age.

@@ -55,6 +55,9 @@ uint32_t intern_add(struct intern *t, const void *item, bool *fresh);
 /* Removes the item at the index; the last item takes its place. An empty table holds no memory. */
 void intern_remove(struct intern *t, uint32_t index);
 
+/* Puts *item, whose key no item of the table has, in place of the item at the index. */
+void intern_replace(struct intern *t, uint32_t index, const void *item);
+
 /*
  * Removes the oldest item, to make room for one that is added next, in a table that never has more items than now. Only
  * this function may remove items from the table. *oldest: the index of the item to remove; 0 the first time.

@@ -117,6 +117,30 @@ static void test_bytes(void **unused)
 	intern_free(&t);
 }
 
+/* Others are found as before, wherever their places in the table are. */
+static void test_replaced(void **unused)
+{
+	struct intern t = INTERN_INIT(sizeof(uint64_t), sizeof(uint64_t));
+	uint64_t key;
+	bool fresh;
+
+	(void)unused;
+	for (key = 0; key < 100; key++)
+		intern_add(&t, &key, &fresh);
+	for (uint32_t i = 0; i < 100; i += 2) {
+		key = 1000 + i;
+		intern_replace(&t, i, &key);
+	}
+	assert_int_equal(t.count, 100);
+	for (uint32_t i = 0; i < 100; i++) {
+		key = i % 2 ? i : 1000 + i;
+		assert_int_equal(intern_find(&t, &key), i);
+		key = i % 2 ? 1000 + i : i;
+		assert_int_equal(intern_find(&t, &key), INTERN_NONE);
+	}
+	intern_free(&t);
+}
+
 /* A table of the items added last: of 1, 2, 3 and many. */
 static void test_oldest_goes(void **unused)
 {
@@ -273,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_text),        cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_oldest_goes), cmocka_unit_test(test_come_and_go),
 		cmocka_unit_test(test_memory),      cmocka_unit_test(test_crafted_names),
+		cmocka_unit_test(test_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

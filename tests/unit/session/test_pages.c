@@ -10,40 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kernel/native.h"
-
-static uint32_t chunks, chunks_max;
-
-int kernel_add_native_chunk(struct kernel *k)
-{
-	(void)k;
-	if (chunks == chunks_max)
-		return -E2BIG;
-	chunks++;
-	return 0;
-}
-
-uint32_t kernel_count_native_chunks(const struct kernel *k)
-{
-	(void)k;
-	return chunks;
-}
-
-int kernel_write_native_page(struct kernel *k, uint32_t page, const struct pybpf_native_page *content)
-{
-	(void)k;
-	(void)page;
-	(void)content;
-	return 0;
-}
-
-int kernel_read_native_page(const struct kernel *k, uint32_t page, struct pybpf_native_page *out)
-{
-	(void)k;
-	(void)page;
-	(void)out;
-	return 0;
-}
+#include "played_native.h"
 
 static struct native_pages begin(uint32_t most)
 {
@@ -93,11 +60,35 @@ static void test_what_is_given_back_does_not_hold_up_the_rest(void **state)
 	native_pages_free(&p);
 }
 
+/* What is free is one, wherever a run of it begins; what programs may still read is not free. */
+static void test_room_that_is_there(void **state)
+{
+	struct native_pages p = begin(1);
+	uint32_t first, runs[3];
+
+	(void)state;
+	assert_int_equal(native_pages_take(&p, PYBPF_NATIVE_CHUNK_PAGES - 3, 0, &first), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(native_pages_take(&p, 1, 0, &runs[i]), 0);
+	assert_false(native_pages_have_room(&p, 1, 0));
+	native_pages_give(&p, runs[0], 1, 0);
+	native_pages_give(&p, runs[2], 1, 0);
+	assert_false(native_pages_have_room(&p, 1, 0.9));
+	assert_true(native_pages_have_room(&p, 1, 1.1));
+	assert_false(native_pages_have_room(&p, 2, 1.1));
+	native_pages_give(&p, runs[1], 1, 1);
+	assert_false(native_pages_have_room(&p, 3, 1.1));
+	assert_true(native_pages_have_room(&p, 3, 2.1));
+	assert_false(native_pages_have_room(&p, 4, 2.1));
+	native_pages_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_given_back_is_not_used_at_once),
 		cmocka_unit_test(test_what_is_given_back_does_not_hold_up_the_rest),
+		cmocka_unit_test(test_room_that_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "session/native/files.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "native/made.h"
 #include "native/mapped.h"
 #include "native/page.h"
+#include "session/native/sharing.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3
@@ -17,6 +19,8 @@
 #define PAUSE_S 0.1
 /* Until pages that were given back can be used. */
 #define RETRY_S 1.1
+/* Longest time until it is seen again whether there is room for a table that found none. */
+#define RETRY_MOST_S 60.0
 /*
  * Longest time from one addition of rows to the next. The whole table is written anew, which takes some 10 ms for a
  * large one, of more pages than this.
@@ -59,16 +63,31 @@ static void describe_made(struct native_files *f, struct native_known_file *file
 	show_made(f, file);
 }
 
+/* Adds code in no file, in place of that of a process that has ended: of these there are any number in a long run. */
+static uint32_t add_made(struct native_files *f, const struct native_known_file *fresh, bool *added)
+{
+	uint32_t i = intern_find(&f->known, fresh);
+
+	if (i != INTERN_NONE || f->made >= NATIVE_MADE_MAX)
+		return i;
+	for (i = 0; f->nr_over && i < f->known.count; i++) {
+		if (!native_files_at(f, i)->is_over)
+			continue;
+		intern_replace(&f->known, i, fresh);
+		f->nr_over--;
+		*added = true;
+		return i;
+	}
+	return intern_add(&f->known, fresh, added);
+}
+
 uint32_t native_files_find(struct native_files *f, const struct native_source *source)
 {
 	const struct native_known_file fresh = {.id = source->mapped.file, .source = *source};
 	bool added = false, is_made = native_is_made(&source->mapped);
 	struct native_known_file *file;
-	uint32_t i;
+	uint32_t i = is_made ? add_made(f, &fresh, &added) : intern_add(&f->known, &fresh, &added);
 
-	if (is_made && f->made >= NATIVE_MADE_MAX)
-		return intern_find(&f->known, &fresh);
-	i = intern_add(&f->known, &fresh, &added);
 	if (i == INTERN_NONE)
 		return i;
 	file = native_files_at(f, i);
@@ -85,23 +104,6 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 		file->tries = 0;
 	}
 	return i;
-}
-
-uint32_t native_files_next(const struct native_files *f, double now)
-{
-	uint32_t better = INTERN_NONE;
-
-	for (uint32_t i = 0; i < f->known.count; i++) {
-		const struct native_known_file *file = native_files_at(f, i);
-
-		if (file->state != NATIVE_FILE_WANTED || file->try_at > now)
-			continue;
-		if (!file->shown.pages)
-			return i;
-		better = i;
-	}
-	/* A better table of a file that has one comes last. */
-	return better;
 }
 
 static void give_pages(struct native_files *f, struct native_known_file *file, double now)
@@ -132,9 +134,10 @@ static bool make_room(struct native_files *f, double now)
 	for (uint32_t i = 0; i < f->known.count; i++) {
 		struct native_known_file *file = native_files_at(f, i);
 
-		if (file->state != NATIVE_FILE_THERE || file->users || file->has_sharers || !file->pages ||
-		    native_is_made(&file->source.mapped))
+		if (file->state != NATIVE_FILE_THERE || file->users || !file->pages ||
+		    native_is_made(&file->source.mapped) || (file->has_sharers && native_sharing_count_used(f, file)))
 			continue;
+		native_sharing_end(f, file);
 		give_pages(f, file, now);
 		hide_table(f, file);
 		/* It is made again when a process maps it. */
@@ -144,19 +147,43 @@ static bool make_room(struct native_files *f, double now)
 	return made;
 }
 
-/* Returns the file of the same build-id that has a table already, such as another container's, or NULL. */
-static struct native_known_file *find_same(const struct native_files *f, const struct native_known_file *file)
+static void put_off(struct native_known_file *file, double now)
 {
-	for (uint32_t i = 0; file->about.build_id_size && i < f->known.count; i++) {
-		struct native_known_file *other = native_files_at(f, i);
+	file->retry_pause_s = fmin(fmax(2 * file->retry_pause_s, RETRY_S), RETRY_MOST_S);
+	file->retry_at = now + file->retry_pause_s;
+}
 
-		if (other != file && other->state == NATIVE_FILE_THERE && other->pages &&
-		    other->about.nr_rows == file->about.nr_rows && other->about.base == file->about.base &&
-		    other->about.build_id_size == file->about.build_id_size &&
-		    !memcmp(other->about.build_id, file->about.build_id, file->about.build_id_size))
-			return other;
+/* Has the table of a file that processes map made when there is room for it. */
+static void retry_refused(struct native_files *f, struct native_known_file *file, double now)
+{
+	if (file->state != NATIVE_FILE_REFUSED || !file->users || file->retry_at > now)
+		return;
+	if (native_pages_have_room(f->pages, native_pages_of_rows(file->about.nr_rows), now)) {
+		file->state = NATIVE_FILE_WANTED;
+		file->tries = 0;
+		return;
 	}
-	return NULL;
+	if (make_room(f, now))
+		file->retry_pause_s = 0;
+	put_off(file, now);
+}
+
+uint32_t native_files_next(struct native_files *f, double now)
+{
+	uint32_t better = INTERN_NONE;
+
+	for (uint32_t i = 0; i < f->known.count; i++) {
+		struct native_known_file *file = native_files_at(f, i);
+
+		retry_refused(f, file, now);
+		if (file->state != NATIVE_FILE_WANTED || file->try_at > now)
+			continue;
+		if (!file->shown.pages)
+			return i;
+		better = i;
+	}
+	/* A better table of a file that has one comes last. */
+	return better;
 }
 
 /* A file that has a table already stays with that. */
@@ -171,6 +198,14 @@ static void end_making(struct native_known_file *file, enum native_file_state st
 	file->pages = file->shown.pages;
 }
 
+static void refuse(struct native_files *f, struct native_known_file *file, double now)
+{
+	f->refused += !file->was_refused;
+	file->was_refused = true;
+	put_off(file, now);
+	end_making(file, NATIVE_FILE_REFUSED);
+}
+
 /* The first answer about a file says what it is. */
 static void begin_table(struct native_files *f, struct native_known_file *file, const struct native_file *about,
 			double now)
@@ -182,17 +217,15 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 	file->about = *about;
 	file->is_known = true;
 	file->rows_done = 0;
-	native_frames_describe_file(f->frames, file->number, about);
-	same = file->shown.pages ? NULL : find_same(f, file);
+	same = file->shown.pages ? NULL : native_sharing_find(f, file);
 	if (same) {
-		file->number = same->number;
-		file->shown = same->shown;
-		file->first = same->first;
-		file->pages = same->pages;
-		same->has_sharers = file->has_sharers = true;
+		native_sharing_begin(file, same);
 		end_making(file, NATIVE_FILE_THERE);
 		return;
 	}
+	if (!file->shown.pages && native_sharing_has_number(f, file))
+		file->number = native_frames_add_file(f->frames, file->source.mapped.path);
+	native_frames_describe_file(f->frames, file->number, about);
 	if (!about->nr_rows) {
 		end_making(file, NATIVE_FILE_NONE);
 		return;
@@ -208,10 +241,9 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 		file->try_at = now + RETRY_S;
 		return;
 	}
-	f->refused++;
 	log_debug("native frames: no room for the table of %s (%u pages): %s", file->source.mapped.path, pages,
 		  strerror(-err));
-	end_making(file, NATIVE_FILE_REFUSED);
+	refuse(f, file, now);
 }
 
 static void fail(struct native_files *f, struct native_known_file *file, int err, double now)
@@ -280,7 +312,9 @@ void native_files_want_stop(struct native_files *f, uint32_t index, const struct
 {
 	struct native_known_file *file = native_files_at(f, index);
 
-	/* What several files share stays as it is. */
+	/* What several files share stays as it is, as long as several of them are mapped. */
+	if (file->has_sharers && native_sharing_count_used(f, file) == 1 && file->users)
+		native_sharing_end(f, file);
 	if (file->has_sharers)
 		return;
 	if (!file->stops)
@@ -390,11 +424,16 @@ void native_files_forget_made(struct native_files *f, uint64_t life, double now)
 			continue;
 		native_stops_free(file->stops);
 		file->stops = NULL;
-		if (!file->shown.pages)
-			continue;
-		give_pages(f, file, now);
-		hide_table(f, file);
+		if (file->shown.pages) {
+			give_pages(f, file, now);
+			hide_table(f, file);
+		}
 		file->state = NATIVE_FILE_NONE;
+		if (file->is_over)
+			continue;
+		file->is_over = true;
+		f->nr_over++;
+		f->made--;
 	}
 }
 
@@ -422,6 +461,12 @@ void native_files_leave(struct native_files *f, uint32_t index, pid_t pid)
 		file->source.pid = 0;
 }
 
+/* A process that maps the file is known, or may be found. */
+static unsigned rank_of(const struct native_known_file *file)
+{
+	return file->source.pid ? 2 : file->users != 0;
+}
+
 uint32_t native_files_of(const struct native_files *f, uint32_t number)
 {
 	uint32_t found = INTERN_NONE;
@@ -430,7 +475,7 @@ uint32_t native_files_of(const struct native_files *f, uint32_t number)
 		const struct native_known_file *file = native_files_at(f, i);
 
 		if (file->number == number && file->is_known &&
-		    (found == INTERN_NONE || !native_files_at(f, found)->source.pid))
+		    (found == INTERN_NONE || rank_of(native_files_at(f, found)) < rank_of(file)))
 			found = i;
 	}
 	return found;

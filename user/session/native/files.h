@@ -43,7 +43,11 @@ struct native_known_file {
 	bool is_filled;              /* its pages are being filled */
 	uint64_t rows_done;
 	unsigned tries;
-	double try_at; /* CLOCK_MONOTONIC seconds: not before this */
+	double try_at;        /* CLOCK_MONOTONIC seconds: not before this */
+	bool was_refused;     /* it is counted in native_files.refused */
+	double retry_at;      /* REFUSED: likewise */
+	double retry_pause_s; /* until then */
+	bool is_over;         /* code of a process that has ended: other code may take its place here */
 	/* The names of code in no file are looked at again (made_names.c). */
 	bool has_names;
 	double check_at; /* CLOCK_MONOTONIC seconds: not before this */
@@ -52,7 +56,7 @@ struct native_known_file {
 	uint32_t nr_numbers; /* that it had before this one */
 };
 
-/* Most processes' windows of code in no file (native/made.h) that a run knows. Those of others are not followed. */
+/* Most living processes' windows of code in no file (native/made.h). Those of others are not followed. */
 #define NATIVE_MADE_MAX 1024
 
 struct native_files {
@@ -60,6 +64,7 @@ struct native_files {
 	struct native_frames *frames;
 	struct intern known; /* struct native_known_file */
 	uint32_t there, made;
+	uint32_t nr_over; /* files that have is_over set */
 	uint64_t rows, refused, unreadable;
 };
 
@@ -73,8 +78,11 @@ static inline struct native_known_file *native_files_at(const struct native_file
 	return intern_item(&f->known, index);
 }
 
-/* Returns the index of a file whose table is to be made, or INTERN_NONE. now: CLOCK_MONOTONIC seconds. */
-uint32_t native_files_next(const struct native_files *f, double now);
+/*
+ * Returns the index of a file whose table is to be made, or INTERN_NONE: also of one that found no room before, if
+ * there may be room now. now: CLOCK_MONOTONIC seconds.
+ */
+uint32_t native_files_next(struct native_files *f, double now);
 /*
  * Asks for the next rows of such a file. Returns 0 when something has been done, or -EINPROGRESS. *room: memory for an
  * answer. now: CLOCK_MONOTONIC seconds.

@@ -108,6 +108,22 @@ int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32
 	return err;
 }
 
+bool native_pages_have_room(const struct native_pages *p, uint32_t count, double now)
+{
+	uint64_t run = 0;
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < p->nr_runs; i++) {
+		if (p->runs[i].free_at > now)
+			continue;
+		run = p->runs[i].first == next ? run + p->runs[i].count : p->runs[i].count;
+		next = p->runs[i].first + p->runs[i].count;
+		if (run >= count)
+			return true;
+	}
+	return false;
+}
+
 static int write_page(struct native_pages *p, uint32_t number, const struct pybpf_native_page *page)
 {
 	p->writes++;

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which files have tables in a memory of one chunk, and how they come to them; answers about files are played. */
+#include "session/native/files.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "played_native.h"
+
+/* Files by their inodes. The first two are the same one in two containers; two of these do not fit. */
+enum {
+	NONE,
+	ONE,
+	SAME,
+	OTHER,
+	FILES
+};
+static const struct {
+	uint32_t pages;
+	uint8_t build_id;
+} files[FILES] = {[ONE] = {120, 1}, [SAME] = {120, 1}, [OTHER] = {200, 2}};
+
+static uint32_t asked;
+
+int native_ask_rows(const struct native_source *source, bool flow, uint64_t first, struct native_rows *out)
+{
+	uint64_t inode = source->mapped.file.inode;
+
+	asked++;
+	out->file = (struct native_file){
+		.id = source->mapped.file,
+		.build_id = {files[inode].build_id},
+		.build_id_size = 1,
+		.has_flow = flow,
+		.nr_rows = (files[inode].pages + flow) * PYBPF_NATIVE_PAGE_ROWS,
+	};
+	out->count = (uint32_t)(out->file.nr_rows - first);
+	return 0;
+}
+
+int native_ask_ahead(const struct native_source *source, uint64_t base, const struct native_stop *stops, uint32_t count,
+		     struct native_ahead_rows *out)
+{
+	(void)source;
+	(void)base;
+	(void)stops;
+	(void)count;
+	out->count = 0;
+	return 0;
+}
+
+struct world {
+	struct native_pages pages;
+	struct native_frames *frames;
+	struct native_files files;
+	struct native_rows *rows;
+	struct native_ahead_rows *ahead;
+};
+
+static struct world begin(void)
+{
+	struct world w = {.rows = malloc(sizeof(*w.rows)), .ahead = malloc(sizeof(*w.ahead))};
+
+	chunks = 0;
+	chunks_max = 1;
+	asked = 0;
+	w.frames = native_frames_new(&(struct native_frames_options){0});
+	assert_true(w.rows && w.ahead && w.frames);
+	return w;
+}
+
+/* Where the world does not move any more. */
+static void start(struct world *w)
+{
+	native_pages_init(&w->pages, NULL);
+	native_files_init(&w->files, &w->pages, w->frames);
+}
+
+static void end(struct world *w)
+{
+	native_files_free(&w->files);
+	native_pages_free(&w->pages);
+	native_frames_free(w->frames);
+	free(w->rows);
+	free(w->ahead);
+}
+
+/* A process maps the file from now on. */
+static uint32_t map(struct world *w, uint64_t inode)
+{
+	const struct native_source source = {.pid = (pid_t)inode, .mapped = {.file = {.inode = inode}}};
+	uint32_t i = native_files_find(&w->files, &source);
+
+	assert_int_not_equal(i, INTERN_NONE);
+	native_files_at(&w->files, i)->users++;
+	return i;
+}
+
+static void leave(struct world *w, uint32_t index)
+{
+	native_files_leave(&w->files, index, native_files_at(&w->files, index)->source.pid);
+}
+
+/* Does what there is to do at a time. */
+static void work(struct world *w, double now)
+{
+	uint32_t i;
+
+	while ((i = native_files_next_stopped(&w->files, now)) != INTERN_NONE)
+		assert_int_equal(native_files_pass_stops(&w->files, i, now, w->ahead), 0);
+	while ((i = native_files_next(&w->files, now)) != INTERN_NONE)
+		assert_int_equal(native_files_make(&w->files, i, now, w->rows), 0);
+}
+
+static const struct native_known_file *at(const struct world *w, uint32_t index)
+{
+	return native_files_at(&w->files, index);
+}
+
+static void test_a_shared_table_goes_with_its_last_user(void **state)
+{
+	struct world w = begin();
+	uint32_t one, same, other;
+
+	(void)state;
+	start(&w);
+	one = map(&w, ONE);
+	same = map(&w, SAME);
+	work(&w, 0);
+	assert_int_equal(at(&w, same)->state, NATIVE_FILE_THERE);
+	assert_int_equal(at(&w, same)->shown.first, at(&w, one)->shown.first);
+	assert_int_equal(at(&w, same)->number, at(&w, one)->number);
+	assert_int_equal(w.files.there, 1);
+
+	leave(&w, one);
+	leave(&w, same);
+	other = map(&w, OTHER);
+	work(&w, 10);
+	assert_int_equal(at(&w, other)->shown.pages, 0);
+	work(&w, 11.2);
+	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
+	assert_int_equal(w.pages.used, files[OTHER].pages);
+	assert_int_equal(w.files.there, 1);
+	assert_int_equal(w.files.rows, files[OTHER].pages * PYBPF_NATIVE_PAGE_ROWS);
+	assert_int_equal(w.files.refused, 0);
+
+	/* Likewise the other way round. */
+	leave(&w, other);
+	map(&w, SAME);
+	map(&w, ONE);
+	work(&w, 20);
+	work(&w, 21.2);
+	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
+	assert_int_equal(at(&w, one)->shown.first, at(&w, same)->shown.first);
+	assert_int_equal(w.pages.used, files[ONE].pages);
+	assert_int_equal(w.files.there, 1);
+	end(&w);
+}
+
+static void test_a_refused_file_is_tried_again(void **state)
+{
+	struct world w = begin();
+	uint32_t one, same, other, before;
+	double now;
+
+	(void)state;
+	start(&w);
+	one = map(&w, ONE);
+	same = map(&w, SAME);
+	work(&w, 0);
+	leave(&w, one);
+	other = map(&w, OTHER);
+	work(&w, 10);
+	before = asked;
+	for (now = 11; now < 500; now += 0.1)
+		work(&w, now);
+	assert_int_equal(at(&w, other)->state, NATIVE_FILE_REFUSED);
+	assert_int_equal(w.pages.used, files[SAME].pages);
+	/* What finds no room does not keep a helper busy. */
+	assert_int_equal(asked, before);
+
+	leave(&w, same);
+	for (; now < 570; now += 0.1)
+		work(&w, now);
+	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
+	assert_int_equal(w.files.refused, 1);
+	end(&w);
+}
+
+/* The last user's table becomes better, as any other; who comes back has another one, and frames of its own. */
+static void test_the_last_user_has_the_table_alone(void **state)
+{
+	const struct native_stop stop = {.pc = 16};
+	struct world w = begin();
+	uint32_t one, same;
+
+	(void)state;
+	start(&w);
+	chunks_max = 2;
+	one = map(&w, ONE);
+	same = map(&w, SAME);
+	work(&w, 0);
+	native_files_want_stop(&w.files, same, &stop, 1);
+	assert_int_equal(native_files_next_stopped(&w.files, 1), INTERN_NONE);
+
+	leave(&w, one);
+	assert_int_equal(native_files_of(&w.files, at(&w, one)->number), same);
+	native_files_want_stop(&w.files, same, &stop, 2);
+	assert_int_equal(native_files_next_stopped(&w.files, 2), same);
+	work(&w, 2);
+	assert_int_equal(at(&w, same)->shown.pages, files[SAME].pages + 1);
+	assert_int_equal(w.files.there, 1);
+	assert_int_equal(w.pages.used, files[SAME].pages + 1);
+
+	map(&w, ONE);
+	work(&w, 4);
+	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
+	assert_int_not_equal(at(&w, one)->number, at(&w, same)->number);
+	assert_int_equal(w.files.there, 2);
+	end(&w);
+}
+
+static uint32_t map_made(struct world *w, uint64_t life)
+{
+	const struct native_source source = {
+		.pid = 1,
+		.life = life,
+		.mapped = {.start = 0x1000, .end = 0x2000, .offset = 0x1000, .file = {.size = life, .mtime_ns = 1}}};
+	uint32_t i = native_files_find(&w->files, &source);
+
+	if (i != INTERN_NONE)
+		native_files_at(&w->files, i)->users++;
+	return i;
+}
+
+static void forget_made(struct world *w, uint32_t index, uint64_t life)
+{
+	native_files_leave(&w->files, index, 1);
+	native_files_forget_made(&w->files, life, 0);
+}
+
+/* Any number of processes one after another, and many at once. */
+static void test_code_of_processes_that_have_ended(void **state)
+{
+	struct world w = begin();
+	uint32_t last_number = 0, i;
+
+	(void)state;
+	start(&w);
+	for (uint64_t life = 1; life <= NATIVE_MADE_MAX + 1; life++) {
+		i = map_made(&w, life);
+		assert_int_not_equal(i, INTERN_NONE);
+		assert_int_equal(at(&w, i)->id.size, life);
+		/* No frame of one is another's. */
+		assert_true(at(&w, i)->number > last_number);
+		last_number = at(&w, i)->number;
+		forget_made(&w, i, life);
+		native_files_forget_made(&w.files, life, 0);
+	}
+	assert_int_equal(w.files.known.count, 1);
+	for (uint64_t life = 1; life <= NATIVE_MADE_MAX; life++)
+		i = map_made(&w, 10000 + life);
+	assert_int_not_equal(i, INTERN_NONE);
+	assert_int_equal(map_made(&w, 1), INTERN_NONE);
+	forget_made(&w, i, 10000 + NATIVE_MADE_MAX);
+	assert_int_equal(map_made(&w, 1), i);
+	assert_int_equal(w.files.known.count, NATIVE_MADE_MAX);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_shared_table_goes_with_its_last_user),
+		cmocka_unit_test(test_a_refused_file_is_tried_again),
+		cmocka_unit_test(test_the_last_user_has_the_table_alone),
+		cmocka_unit_test(test_code_of_processes_that_have_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
