@@ -17,8 +17,6 @@
 #define FILES_MAX 4096
 /* Programs have one or two executable segments. */
 #define SEGMENTS_MAX 4
-/* A mapping begins at the page in which its segment does. */
-#define PAGE_BYTES 4096
 
 struct known_file {
 	struct native_identity id;
@@ -68,14 +66,18 @@ static const struct known_file *find_file(int fd, const struct native_identity *
 
 static void note_list(struct search *s, const struct procfs_map *map, const struct known_file *file)
 {
+	enum native_fit best = NATIVE_FIT_NONE;
+
 	for (uint32_t i = 0; file->has_list && i < file->nr_segments; i++) {
 		const struct elf_segment *segment = &file->segments[i];
+		enum native_fit fit = native_fit_segment(segment->offset, segment->size, map->offset);
 
-		if (map->offset + PAGE_BYTES <= segment->offset || map->offset >= segment->offset + segment->size)
+		if (fit <= best)
 			continue;
-		s->out[s->count++] = map->start - map->offset + segment->offset - segment->vaddr + file->list;
-		return;
+		best = fit;
+		s->out[s->count] = map->start - map->offset + segment->offset - segment->vaddr + file->list;
 	}
+	s->count += best != NATIVE_FIT_NONE;
 }
 
 static bool is_of_last(struct search *s, const struct native_identity *id)

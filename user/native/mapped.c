@@ -10,6 +10,9 @@
 
 #include "base/procfs.h"
 
+/* A mapping begins at the page in which its segment does. */
+#define PAGE_BYTES 4096
+
 static struct procfs_map map_of(const struct native_mapped *mapped)
 {
 	return (struct procfs_map){
@@ -127,18 +130,25 @@ void native_describe_file(struct elf_file *elf, const struct native_table *table
 	}
 }
 
-static bool is_in(const struct native_segment *segment, uint64_t offset)
+enum native_fit native_fit_segment(uint64_t offset, uint64_t size, uint64_t mapped)
 {
-	return offset + 4096 > segment->offset && offset < segment->offset + segment->size;
+	if ((offset & ~(uint64_t)(PAGE_BYTES - 1)) == mapped)
+		return NATIVE_FIT_BEGINS;
+	return mapped + PAGE_BYTES > offset && mapped < offset + size ? NATIVE_FIT_IN : NATIVE_FIT_NONE;
 }
 
 bool native_find_bias(const struct native_file *file, uint64_t offset, struct pybpf_native_mapping *m)
 {
+	enum native_fit best = NATIVE_FIT_NONE;
+
 	for (uint32_t i = 0; i < file->nr_segments; i++) {
-		if (!is_in(&file->segments[i], offset))
+		const struct native_segment *segment = &file->segments[i];
+		enum native_fit fit = native_fit_segment(segment->offset, segment->size, offset);
+
+		if (fit <= best)
 			continue;
-		m->bias = m->start - offset + file->segments[i].delta;
-		return true;
+		best = fit;
+		m->bias = m->start - offset + segment->delta;
 	}
-	return false;
+	return best != NATIVE_FIT_NONE;
 }

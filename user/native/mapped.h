@@ -28,6 +28,16 @@ int native_open_mapped(pid_t pid, const struct native_mapped *mapped, struct elf
 /* Says of a file what its table and its segments tell; the rest is 0. */
 void native_describe_file(struct elf_file *elf, const struct native_table *table, struct native_file *out);
 /*
+ * How a mapping that begins at an offset in the file fits a segment of it: segments may share a page of the file. A
+ * mapping that begins in a segment is a part of it, which mprotect() has made.
+ */
+enum native_fit {
+	NATIVE_FIT_NONE,
+	NATIVE_FIT_IN,
+	NATIVE_FIT_BEGINS,
+};
+enum native_fit native_fit_segment(uint64_t offset, uint64_t size, uint64_t mapped);
+/*
  * Fills in bias of a mapping that begins at an offset in the file. Returns whether it is of one of the file's segments.
  */
 bool native_find_bias(const struct native_file *file, uint64_t offset, struct pybpf_native_mapping *m);
