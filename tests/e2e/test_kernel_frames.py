@@ -70,6 +70,22 @@ def test_a_sample_in_the_kernel_has_its_functions(python):
         assert not OWN.search(names), harness.show(stack)
 
 
+def test_native_functions_are_between_python_and_the_kernel():
+    done = run(harness.default_python(), "--kernel", "--native", *RATE)
+    whole = 0
+    for stack, count in done.stacks():
+        first = next((i for i, frame in enumerate(stack) if is_kernel(frame)), len(stack))
+        assert all(is_kernel(frame) for frame in stack[first:]), harness.show(stack)
+        names = [frame.name for frame in stack[:first]]
+        if "reads" not in names or not any(frame.text == "vfs_read_[k]" for frame in stack[first:]):
+            continue
+        if any(frame.text == "[native frames incomplete]" for frame in stack):
+            continue
+        whole += count
+        assert "read" in stack[first - 1].name and names[-1] != "reads", harness.show(stack)
+    assert whole > 20, done.out
+
+
 def test_one_python_stack_has_each_of_its_stacks_in_the_kernel():
     """The same instruction calls two functions in turn."""
     code = (

@@ -4,6 +4,7 @@
 import collections
 import dataclasses
 import json
+import mmap
 import os
 import random
 import subprocess
@@ -155,6 +156,45 @@ def test_waits_have_native_frames():
         if stack[-1].text == "[sleep]":
             slept["usleep" in [frame.name for frame in stack]] += us
     assert slept[True] > 1.2e6, slept
+
+
+def test_waits_for_the_gil_have_native_frames():
+    """The function of C that gives the GIL up and wants it back is between Python's function and the wait."""
+    script = (
+        "import threading, time, zlib\nDATA = bytes(100000)\nend = time.time() + 1.5\n"
+        "def spins():\n    while time.time() < end: pass\n"
+        "def packs():\n    while time.time() < end: zlib.compress(DATA)\n"
+        "thread = threading.Thread(target=spins)\nthread.start()\npacks()\nthread.join()"
+    )
+    run = pybpf("--mode=gil", "--native", "-q", "--", harness.default_python().argv[0], "-c", script)
+    assert run.code == 0, run.err
+    waited = collections.Counter()
+    for stack, us in run.stacks():
+        names = [frame.name for frame in stack]
+        if "packs" in names and INCOMPLETE not in names and stack[-1].text.startswith("[GIL: held"):
+            waited[any(frame.name not in ("packs", "<module>") and frame.file for frame in stack[:-1])] += us
+    assert waited[True] > 0.95 * sum(waited.values()) > 0, waited
+
+
+def test_page_faults_have_native_frames():
+    """The function that touches the page is the innermost one, and all pages are counted."""
+    pages = 256
+    script = (
+        "import ctypes, mmap, os\nlibc = ctypes.CDLL(None)\nSIZE = %d\n"
+        "libc.memset.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)\n"
+        "def fills():\n    memory = mmap.mmap(-1, SIZE)\n    memory.madvise(mmap.MADV_NOHUGEPAGE)\n"
+        "    libc.memset(ctypes.addressof(ctypes.c_char.from_buffer(memory)), 1, SIZE)\n"
+        "times = 0\nwhile sum(os.times()[:2]) < 1:\n    fills()\n    times += 1\nprint(times)" % (pages * mmap.PAGESIZE)
+    )
+    command = [harness.default_python().argv[0], "-c", script]
+    run = pybpf("-e", "page-faults", "--native", "-q", "-o", "/dev/stderr", "--", *command)
+    assert run.code == 0, run.err
+    of = [(stack, count) for stack, count in harness.parse(run.err) if any(frame.name == "fills" for frame in stack)]
+    whole = [(stack, count) for stack, count in of if not any(frame.text == INCOMPLETE for frame in stack)]
+    assert total(of) >= pages * int(run.out), of
+    assert total(whole) > 0.2 * total(of), of
+    touched = total([(stack, count) for stack, count in whole if "memset" in stack[-1].name or "libc" in stack[-1].file])
+    assert touched > 0.95 * total(whole), whole
 
 
 def test_a_library_that_is_loaded_later(tmp_path):

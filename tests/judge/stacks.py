@@ -4,6 +4,8 @@
 Given up is what the account says was lost or is incomplete.
 """
 
+import collections
+import json
 import os
 import subprocess
 import tempfile
@@ -22,6 +24,7 @@ THREAD_SHARE = 0.01  # at least, of each of up to four threads
 WARM_S = 0.1
 MAX_RUNS = 10
 MAX_SECONDS = 90  # of all runs of a program on one Python
+INCOMPLETE = "[native frames incomplete]"
 
 
 def is_marked(stack):
@@ -86,8 +89,10 @@ def record(pid, seconds, native, result):
         run = harness.record(pid, *options, "--native=all", "-o", path, **limits)
         told = harness.pybpf("report", path, "--no-native", "-f", "folded")
         written = harness.pybpf("report", path, "-o", calls)
-        assert told.code == written.code == 0, told.err + written.err
+        whole, without = harness.pybpf("report", path, "-f", "json"), harness.pybpf("report", path, "--no-native", "-f", "json")
+        assert told.code == written.code == whole.code == without.code == 0, told.err + written.err + whole.err + without.err
         hold_calls(result, *edges.judge(calls))
+        hold_without_native(result, json.loads(whole.out), json.loads(without.out))
     return harness.Run(run.code, told.out, run.err, run.stats)
 
 
@@ -96,6 +101,33 @@ def hold_calls(result, impossible, held):
     for count, caller, callee in impossible:
         result.impossible += count
         result.examples.append("%d x impossible call of native functions: %s" % (count, " -> ".join("%s (%s+%#x)" % (name, path, at) for path, at, name in (caller, callee))))
+
+
+def is_native(frame):
+    return frame["kind"] == "native" or (frame["kind"] == "note" and frame["name"] == INCOMPLETE)
+
+
+def count_without_native(profile):
+    """Samples by process, thread and stack, root first, of a profile in json, without its native frames."""
+    stacks, counts = [], collections.Counter()
+    for stack in profile["stacks"]:
+        frame = profile["frames"][stack["frame"]]
+        below = () if stack["parent"] is None else stacks[stack["parent"]]
+        stacks.append(below if is_native(frame) else below + (tuple(frame[key] for key in ("kind", "name", "file", "line", "first_line")),))
+    for sample in profile["samples"]:
+        of = (profile["processes"][sample["process"]]["pid"], profile["threads"][sample["thread"]]["tid"])
+        counts[of + (stacks[sample["stack"]],)] += sample["value"]
+    return counts
+
+
+def hold_without_native(result, whole, without):
+    """report --no-native has each sample of the profile, with the same Python functions, and nothing else."""
+    has, lacks = count_without_native(whole), count_without_native(without)
+    assert not any(map(is_native, without["frames"])), without["frames"]
+    for what, stacks in (("lost", has - lacks), ("made", lacks - has)):
+        for (_, _, stack), count in stacks.items():
+            result.impossible += count
+            result.examples.append("%d x %s by --no-native: %s" % (count, what, ";".join(frame[1] for frame in stack)))
 
 
 def measure(program, interpreter, wanted, native=False):
