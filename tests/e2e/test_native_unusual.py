@@ -59,3 +59,19 @@ def test_nothing_is_false_without_information(options, tmp_path):
             called = shown[:-1] if shown and shown[-1].startswith("[unusual.so+") else shown
             assert called in possible, (shown, marked, found)
         assert sum(count for (shown, _), count in found[name].items() if shown[-1:] == ("leaf",)) > 0.8 * found[name].total() > 20, found
+
+
+def test_a_frame_pointer_that_is_not_kept(tmp_path):
+    """Its callee says so: nl_go() is found by its frame pointer, which leads to what seems to be a frame of nl_decoy()."""
+    library = make(tmp_path / "lost.so", "-fvisibility=default", "-fno-omit-frame-pointer", source=SOURCE.with_name("native_lost.c"))
+    script = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).nl_outer(600)"
+    done = pybpf("--native", "-q", "-F", 499, "--", harness.default_python().argv[0], "-c", script, library)
+    assert done.code == 0, done.err
+    shown = collections.Counter()
+    for stack, count in done.stacks():
+        names = tuple(frame.name for frame in stack if frame.file == library.name)
+        assert "nl_decoy" not in names, harness.show(stack)
+        if "nl_lost" in names:
+            assert MARK in [frame.name for frame in stack], harness.show(stack)
+            shown[names[:3]] += count
+    assert shown["nl_go", "nl_lost", "nl_burn"] > 20, shown
