@@ -274,18 +274,39 @@ static uint32_t position_of(const struct dump_thread *thread, uint32_t walked)
 	return best;
 }
 
+static uint32_t count_runs(const struct dump_native *native)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < native->count; i++)
+		count += native->frames[i].is_loop;
+	return count;
+}
+
+/* Returns how many runs of the loop the functions of Python need. */
+static uint32_t count_needed(const struct dump_thread *thread)
+{
+	uint32_t count = thread->nr_walked && !thread->walked[thread->nr_walked - 1].entry;
+
+	for (uint32_t i = 0; i < thread->nr_walked; i++)
+		count += thread->walked[i].entry;
+	return count;
+}
+
 void dump_native_merge(struct dump_thread *thread)
 {
 	struct dump_native *native = &thread->native;
 	uint32_t walked = 0;
-	bool fits = native->is_whole;
+	bool has_one_more = count_runs(native) == count_needed(thread) + 1, fits = native->is_whole;
 
 	for (size_t i = 0; i < native->count && fits; i++) {
 		struct dump_native_frame *frame = &native->frames[i];
 		bool begins = false;
 
-		if (!frame->is_loop) {
+		/* As in profiles (native_join.c), the innermost run may have no function yet, or none any more. */
+		if (!frame->is_loop || has_one_more) {
 			frame->after = position_of(thread, walked);
+			has_one_more = has_one_more && !frame->is_loop;
 			continue;
 		}
 		/* A run of the loop has the functions up to the one that C code called. */

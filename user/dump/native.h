@@ -27,7 +27,7 @@ struct dump_native {
 	struct dump_native_frame *frames; /* the innermost first */
 	size_t count;
 	bool is_whole; /* up to the thread's first function */
-	bool fits;     /* each run of the loop has its functions of Python, and each of these has one */
+	bool fits; /* each run of the loop but the innermost has its functions of Python, and each of these has one */
 };
 
 struct dump_thread;
