@@ -6,6 +6,10 @@
 
 #define STACK_BYTES (1 << 20)
 
+void nf_burn(int ms);
+int nf_switch(void (*function)(int), int ms);
+int nf_burns(int ms);
+
 static ucontext_t outside, inside;
 static void (*work)(int);
 static int for_ms;

@@ -2,6 +2,10 @@
 /* Assembly that uses the frame pointer for something else, and says that its caller's is nowhere. */
 #include <time.h>
 
+void nl_burn(int ms);
+void nl_decoy(void);
+void nl_outer(int ms);
+
 static double cpu_s(void)
 {
 	struct timespec now;
