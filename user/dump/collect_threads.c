@@ -116,15 +116,10 @@ static int keep_python(struct dump_collector *c, const struct dump_known *known,
 {
 	int err;
 
-	thread->is_moving = !stack->proved;
 	thread->state = stack->state;
 	thread->ident = known->thread_id;
 	thread->locks = stack->locks;
 	thread->facts = stack->facts;
-	if (thread->is_moving) {
-		thread->facts.has_exception = thread->facts.exception_known = false;
-		thread->facts.collection = PYBPF_COLLECTION_UNKNOWN;
-	}
 	err = take_name(thread, stack->name) ?: keep_stack(c, known, thread, &stack->walk);
 	dump_forget_locals(thread);
 	if (!err && (c->locals.level || c->native))
@@ -214,7 +209,7 @@ static bool slept_since(const struct dump_collector *c, const struct dump_thread
 	const struct dump_stop stop = {.what = DUMP_NOT_STOPPED};
 	struct dump_state now;
 
-	return !thread->is_moving && !dump_read_state(c->pid, thread->tid, &stop, &now) && !now.ended &&
+	return !thread->facts.is_moving && !dump_read_state(c->pid, thread->tid, &stop, &now) && !now.ended &&
 	       now.wait.state != PYBPF_STATE_RUNNING && now.sleeps == thread->state.sleeps &&
 	       now.preemptions == thread->state.preemptions;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/stack.h"
+
 bool dump_sleeps_still(const struct dump_process *process, const struct dump_thread *thread)
 {
 	struct dump_state now;

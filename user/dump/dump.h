@@ -48,7 +48,6 @@ struct dump_thread {
 	uint64_t gil;        /* address of the GIL that it needs; 0: none, or not known */
 	bool has_gil;        /* it held that GIL when all threads had been read */
 	bool is_missing;     /* the core file does not have its C stack, so that nothing is known of its stack */
-	bool is_moving;      /* it ran while its stack was read, which may be a mixture of several */
 	int unread;          /* error with which reading it failed: it has no stack then; 0: it was read */
 	bool state_unread;   /* what it does is not known, either */
 	bool native_unread;  /* its native frames could not be read */
@@ -61,7 +60,7 @@ struct dump_thread {
 	uint64_t start_time; /* in clock ticks since the system started: tells it from another one with its TID */
 	uint64_t ident;      /* its pthread_self(), as the interpreter has it; 0: not a thread of Python */
 	struct dump_locks locks;
-	struct dump_facts facts; /* without exception and collection if is_moving */
+	struct dump_facts facts;
 	bool in_subinterpreter;
 	bool is_idle;    /* it is a pool's or server's, and waits for work */
 	uint32_t circle; /* number of the deadlock that it is part of; 0: none */

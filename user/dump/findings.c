@@ -36,7 +36,7 @@ void dump_find_held_up(struct dump_process *process, bool stopped)
 	for (size_t i = 0; i < process->count; i++) {
 		struct dump_thread *thread = &process->threads[i];
 
-		thread->held_up = !thread->circle && !thread->is_moving && dump_find_holder(process, thread) &&
+		thread->held_up = !thread->circle && !thread->facts.is_moving && dump_find_holder(process, thread) &&
 				  (stopped || dump_sleeps_still(process, thread));
 	}
 }
@@ -179,7 +179,7 @@ static void print_holder(const struct dump_process *process, const struct dump_t
 {
 	const struct dump_thread *further = dump_find_holder(process, holder);
 	const struct dump_thread *joined = dump_find_joined(process, holder);
-	const struct profile_frame *frame = holder->is_moving ? NULL : innermost(process, holder);
+	const struct profile_frame *frame = holder->facts.is_moving ? NULL : innermost(process, holder);
 	enum pybpf_state state = holder->state.wait.state;
 	char cause[DUMP_STATE_NAME];
 

@@ -10,7 +10,7 @@
 
 static bool waits(const struct dump_thread *thread)
 {
-	return thread->stack != PROFILE_ROOT && !thread->is_moving && !thread->state_unread &&
+	return thread->stack != PROFILE_ROOT && !thread->facts.is_moving && !thread->state_unread &&
 	       thread->state.wait.state != PYBPF_STATE_RUNNING;
 }
 

@@ -122,7 +122,7 @@ static void write_thread(const struct dump_process *process, const struct dump_p
 	json_bool(j, "idle", thread->is_idle);
 	write_holder("joins", dump_find_joined(process, thread), j);
 	json_bool(j, "python", thread->is_python);
-	json_bool(j, "moving", thread->is_moving);
+	json_bool(j, "moving", thread->facts.is_moving);
 	json_bool(j, "missing", thread->is_missing);
 	if (thread->unread)
 		json_string(j, "unread", helper_describe_error(thread->unread));

@@ -31,7 +31,7 @@ struct answer {
 	struct dump_state state;
 	uint64_t gil, tstate, task, contexts;
 	uint32_t depth, flags;
-	uint32_t proved, wants_gil;
+	uint32_t wants_gil;
 	uint32_t task_depth;
 	uint32_t locals_size; /* of what follows the frames */
 	char name[PYSYM_THREAD_NAME_MAX + 1];
@@ -53,6 +53,11 @@ static bool is_same_stack(const struct walk_stack *a, const struct walk_stack *b
 	return a->depth == b->depth && a->flags == b->flags && a->task == b->task && a->task_depth == b->task_depth &&
 	       a->interp == b->interp && a->exception == b->exception && a->collection == b->collection &&
 	       !memcmp(a->frames, b->frames, pybpf_kept_frames(a->depth) * sizeof(*a->frames));
+}
+
+bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b)
+{
+	return a->sleeps == b->sleeps && a->preemptions == b->preemptions && a->wait.state == b->wait.state;
 }
 
 static bool is_running(const struct dump_state *state)
@@ -288,11 +293,15 @@ int dump_serve_stack(void *state, const void *question, size_t question_size, vo
 		out->task_depth = stack.task_depth;
 		out->depth = stack.depth;
 		out->flags = stack.flags;
-		out->proved = proved;
 		out->facts.interp = stack.interp;
 		out->facts.has_exception = stack.exception != 0;
 		out->facts.exception_known = stack.exception_known;
 		out->facts.collection = stack.collection;
+		out->facts.is_moving = !proved;
+		if (out->facts.is_moving) {
+			out->facts.has_exception = out->facts.exception_known = false;
+			out->facts.collection = PYBPF_COLLECTION_UNKNOWN;
+		}
 		out->facts.is_interp_unsure = cpython_facts(&of->layout)->threads->is_interp_unsure;
 		read_thread(of, out);
 		if (proved)
@@ -322,7 +331,6 @@ static int take_answer(const struct answer *answer, struct dump_stack *out)
 
 	*out = (struct dump_stack){
 		.state = answer->state,
-		.proved = answer->proved,
 		.locks = answer->locks,
 		.facts = answer->facts,
 		.walk = {.depth = answer->depth,
@@ -351,7 +359,7 @@ int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out)
 	size_t size;
 	int err = -ENOMEM;
 
-	*out = (struct dump_stack){.proved = false};
+	*out = (struct dump_stack){0};
 	if (answer)
 		err = helper_call(dump_serve_stack, (struct helper_subject){.pid = of->pid}, of, sizeof(*of), answer,
 				  ANSWER_MAX, &size, PATIENCE_S);

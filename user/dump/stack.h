@@ -35,7 +35,6 @@ struct dump_stack {
 	struct dump_locals locals; /* of its frames; the bytes are the caller's to free */
 	struct dump_locks locks;
 	struct dump_facts facts;
-	bool proved;                          /* the thread had this stack in this state */
 	char name[PYSYM_THREAD_NAME_MAX + 1]; /* that Python has for the thread; "": none */
 };
 
@@ -46,6 +45,9 @@ struct dump_stack {
  * what it means for the thread.
  */
 int dump_read_stack(const struct dump_stack_of *of, struct dump_stack *out);
+
+/* Returns whether a thread that waited at two looks cannot have run between them. */
+bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
 
 /* How helpers answer: a row of the table in cli/services.c. */
 helper_service dump_serve_stack;

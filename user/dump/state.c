@@ -264,11 +264,6 @@ int dump_read_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct d
 	return err;
 }
 
-bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b)
-{
-	return a->sleeps == b->sleeps && a->preemptions == b->preemptions && a->wait.state == b->wait.state;
-}
-
 /* Most sockets of one question. Unix sockets have peers.h. */
 #define SOCKETS_MAX 1024
 

@@ -44,9 +44,6 @@ int dump_look_at_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struc
 /* As dump_look_at_state(), by a helper: dump_judge_reading() says what an error means for the thread. */
 int dump_read_state(pid_t pid, pid_t tid, const struct dump_stop *stop, struct dump_state *out);
 
-/* Returns whether a thread that waited at two looks cannot have run between them. */
-bool dump_is_same_sleep(const struct dump_state *a, const struct dump_state *b);
-
 /*
  * Describes the sockets for which threads of the process wait: whom each is connected to. Those that are not found
  * stay as they are; so do unix sockets without peers, which may be NULL. Returns 0 or negative errno.

@@ -138,7 +138,7 @@ static void take_running(const struct task_read *read, const struct dump_process
 	size_t count, at = dump_index_find(&process->index, DUMP_BY_TSTATE, read->tstate, &count);
 	const struct dump_thread *thread = count ? &process->threads[at] : NULL;
 
-	task->is_moving = !thread || thread->is_moving || thread->contexts != read->contexts;
+	task->is_moving = !thread || thread->facts.is_moving || thread->contexts != read->contexts;
 	/* While an eager task takes its first step, the one that made it runs, too. */
 	if (!task->is_moving && thread->task == read->address)
 		task->stack = thread->task_stack;

@@ -86,7 +86,7 @@ void dump_print_doing(const struct dump_process *process, const struct dump_proc
 	print_facts(process, thread, out);
 	if (!thread->is_python)
 		fputs(", not a thread of Python", out);
-	else if (thread->is_moving)
+	else if (thread->facts.is_moving)
 		fputs(", moving: it ran while its stack was read, which may mix two moments", out);
 	if (thread->unread)
 		fprintf(out, ", not read: %s", helper_describe_error(thread->unread));

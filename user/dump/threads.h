@@ -23,6 +23,10 @@ struct dump_facts {
 	bool is_interp_unsure; /* nothing proves which interpreter a thread is in, if there are several (to 3.9) */
 	bool is_daemon, daemon_known;
 	bool has_exception, exception_known; /* also if its class is not known */
+	/*
+	 * It ran while its stack was read, which may be of several moments. Exception and collection are unknown then.
+	 */
+	bool is_moving;
 };
 
 /* A thread as an interpreter knows it. */

@@ -96,9 +96,9 @@ static void test_what_is_not_certain_is_not_told(void **unused)
 	(void)unused;
 	/* Thread 1 and what 4 waits for moved while they were read; 5 may have given its lock back. */
 	wait_for(process, 2, 1);
-	process->threads[0].is_moving = true;
+	process->threads[0].facts.is_moving = true;
 	wait_for(process, 4, 3);
-	process->threads[3].is_moving = true;
+	process->threads[3].facts.is_moving = true;
 	wait_for(process, 6, 5);
 	process->threads[4].locks.unsure[0] = true;
 	assert_text(process, true, "Thread 2 \"t2\" waits for a lock that thread 1 \"t1\" has\n");
