@@ -14,10 +14,10 @@
 #include <zlib.h>
 
 #include "output/code.h"
-#include "output/formats/html.h"
+#include "output/diff/diff.h"
 #include "base/base64.h"
 #include "base/gzip.h"
-#include "profiles.h"
+#include "comparisons.h"
 
 #define DATA_BEGIN "<script type=\"application/octet-stream\" id=\"data\">"
 #define DATA_END   "</script>"
@@ -245,56 +245,69 @@ static void test_names_made_to_harm(void **unused)
 	profile_free(p);
 }
 
+static void assert_column(const json_t *table, const char *column, const char *want)
+{
+	char *got = json_dumps(json_object_get(table, column), 0);
+
+	assert_non_null(got);
+	assert_string_equal(got, want);
+	free(got);
+}
+
+/* The unit is half a second. Nothing is judged of so few samples: the verdicts are made up. */
 static void test_comparison(void **unused)
 {
-	static const struct html_diff_function functions[] = {
-		{"f", "a.py", 0.25, 0.5, 0, 0.125, 0.2, 0.1, 0.4, 0.15, "grew", HTML_GREW},
-		{"g", "a.py", 0.5, 0.25, 0, 0, INFINITY, -0.4, INFINITY, 0.15, "new", HTML_SHRANK},
-	};
-	const uint64_t before[] = {6, 3, 100};
-	struct html_diff diff = {.before_name = "<a>",
-				 .after_name = "b",
-				 .before = before,
-				 .unit = "s",
-				 .before_unit = 0.25,
-				 .after_unit = 0.5,
-				 .confidence = 0.95,
-				 .notes = "one\ntwo\n",
-				 .functions = functions,
-				 .nr_functions = 2};
-	struct profile *p = new_profile();
-	uint32_t owner = process(p, 1, "app");
-	const json_t *compared, *rows;
+	struct profile *runs[] = {work(2, 3, 500000000, "10"), work(6, 0, 500000000, "10")};
+	const struct diff_options times = {.basis = DIFF_TIME, .confidence = 0.95, .tolerance = -1};
+	const char *const name = "<a>";
+	const json_t *both, *rows;
 	char *page = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&page, &size);
+	struct diff_function *f, *g;
+	struct diff *d;
 	json_t *data;
 
 	(void)unused;
-	take_in(p, on(p, PROFILE_ROOT, "f", "a.py", 1), owner, 10);
-	take_in(p, on(p, PROFILE_ROOT, "g", "a.py", 2), owner, 0);
-	take_in(p, PROFILE_ROOT, owner, 50); /* without frames: in no total */
-	assert_int_equal(html_report(p, &diff, out), 0);
+	/* Without frames: in no total. */
+	take_in(runs[0], PROFILE_ROOT, process(runs[0], 1, "python3"), 100);
+	take_in(runs[1], PROFILE_ROOT, process(runs[1], 1, "python3"), 50);
+	d = compared(runs[0], runs[1], &times);
+	d->runs[DIFF_BEFORE].names = &name;
+	f = (struct diff_function *)function(d, "f", PROFILE_NO_LINE);
+	f->verdict = DIFF_NEW;
+	f->change = INFINITY;
+	g = (struct diff_function *)function(d, "g", PROFILE_NO_LINE);
+	g->verdict = DIFF_SHRANK;
+	g->change = -0.5;
+	assert_int_equal(output_diff_html(d, &(struct output_diff_options){0}, out), 0);
 	fclose(out);
 	data = data_of(page);
-	compared = json_object_get(data, "diff");
-	rows = json_object_get(compared, "functions");
-	assert_string_equal(json_string_value(json_object_get(compared, "before")), "<a>");
-	assert_int_equal(json_integer_value(json_object_get(compared, "before_total")), 9);
-	assert_int_equal(json_integer_value(json_object_get(compared, "after_total")), 10);
+	both = json_object_get(data, "diff");
+	rows = json_object_get(both, "functions");
+	assert_string_equal(json_string_value(json_object_get(both, "before")), "<a>");
+	assert_string_equal(json_string_value(json_object_get(both, "after")), "new");
+	assert_int_equal(json_integer_value(json_object_get(both, "before_total")), 5);
+	assert_int_equal(json_integer_value(json_object_get(both, "after_total")), 6);
+	assert_string_equal(json_string_value(json_object_get(both, "unit")), "s");
+	assert_true(json_real_value(json_object_get(both, "after_unit")) == 0.5);
+	assert_non_null(strstr(json_string_value(json_object_get(both, "notes")), "\n"));
+	assert_stack(data, 1, "g;main;");
 	assert_int_equal(number(data, "samples", "before", 1), 3);
-	assert_int_equal(json_integer_value(json_array_get(json_object_get(rows, "verdict"), 0)), 1);
-	assert_int_equal(json_integer_value(json_array_get(json_object_get(rows, "verdict"), 1)), -1);
-	assert_true(json_real_value(json_array_get(json_object_get(rows, "self_after"), 0)) == 0.125);
-	assert_true(json_real_value(json_array_get(json_object_get(rows, "change"), 0)) == 0.2);
+	assert_int_equal(number(data, "samples", "value", 1), 0);
+	assert_column(rows, "name", "[\"main\", \"f\", \"g\"]");
+	assert_column(rows, "before", "[2.5, 1, 1.5]");
+	assert_column(rows, "after", "[3, 3, 0]");
+	assert_column(rows, "self_before", "[0, 1, 1.5]");
+	assert_column(rows, "self_after", "[0, 3, 0]");
 	/* JSON has no infinity. */
-	assert_true(json_is_null(json_array_get(json_object_get(rows, "change"), 1)));
-	assert_string_equal(json_string_value(json_array_get(json_object_get(rows, "words"), 1)), "new");
-	assert_string_equal(json_string_value(json_object_get(compared, "unit")), "s");
-	assert_true(json_real_value(json_object_get(compared, "after_unit")) == 0.5);
-	assert_string_equal(json_string_value(json_object_get(compared, "notes")), "one\ntwo\n");
+	assert_column(rows, "change", "[0, null, -0.5]");
+	assert_column(rows, "words", "[\"few\", \"new\", \"shrank\"]");
+	assert_column(rows, "verdict", "[0, 1, -1]");
 	json_decref(data);
-	profile_free(p);
+	diff_free(d);
+	profile_free(runs[0]);
+	profile_free(runs[1]);
 }
 
 /* Every length modulo three, and more than is written at once. */

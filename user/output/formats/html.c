@@ -36,17 +36,14 @@
  *	           same: of the process that it is; -1: none
  *	threads    {process[], tid[], name[]}
  *	samples    {stack[], process[], thread[], value[]}; also,
- *	           with a diff, before[];
+ *	           of a comparison, before[];
  *	           where values are time, count[]: how many waits, or CPU samples, took it
  *	events     {later_us[], sample[], value[]}: microseconds since the previous event (the first: since the run
  *	           began), below 0 where events are not in order; the value of the sample that was taken then.
  *	           Where values are time, an event of a stack that waits is a wait: it began then, and the value is
  *	           its length
  *	sources    {file[], text[]}
- *	diff       null, or {before, after: names; before_total, after_total; unit, before_unit, after_unit,
- *	           confidence, notes, functions}: the fields of html_diff in html.h; samples' values are those
- *	           after; functions: {name[], file[]: texts themselves, before[], after[], self_before[],
- *	           self_after[], change[], low[], high[], noticeable[], words[], verdict[]}
+ *	diff       null, or what output/diff/html.c describes; samples' values are then those after
  */
 #include "output/formats/html.h"
 
@@ -219,7 +216,7 @@ static int64_t thread_of(const struct profile_sample *sample)
 	return sample->thread == PROFILE_NONE ? -1 : (int64_t)sample->thread;
 }
 
-static void write_samples(const struct profile *p, const struct html_diff *diff, struct json *j)
+static void write_samples(const struct profile *p, const struct html_sides *sides, struct json *j)
 {
 	uint32_t processes = profile_process_count(p), threads = profile_thread_count(p);
 	const struct profile_parents *parents = profile_get_parents(p);
@@ -259,8 +256,8 @@ static void write_samples(const struct profile *p, const struct html_diff *diff,
 	COLUMN(j, "value", count, samples[i].value);
 	if (profile_has_counts(p))
 		COLUMN(j, "count", count, samples[i].count);
-	if (diff)
-		COLUMN(j, "before", count, diff->before[i]);
+	if (sides)
+		COLUMN(j, "before", count, sides->before[i]);
 	json_end_object(j);
 }
 
@@ -299,57 +296,7 @@ static void write_sources(const struct profile *p, struct json *j)
 	json_end_object(j);
 }
 
-#define FUNCTIONS(j, diff, type, member)                                                                               \
-	do {                                                                                                           \
-		json_begin_array(j, #member);                                                                          \
-		for (size_t i = 0; i < (diff)->nr_functions; i++)                                                      \
-			json_##type(j, NULL, (diff)->functions[i].member);                                             \
-		json_end_array(j);                                                                                     \
-	} while (0)
-
-static void write_diff(const struct profile *p, const struct html_diff *diff, struct json *j)
-{
-	const struct profile_sample *samples;
-	uint64_t before = 0;
-	size_t count;
-
-	if (!diff) {
-		json_null(j, "diff");
-		return;
-	}
-	samples = profile_samples(p, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (samples[i].stack != PROFILE_ROOT)
-			before += diff->before[i];
-	}
-	json_begin_object(j, "diff");
-	json_string(j, "before", diff->before_name);
-	json_string(j, "after", diff->after_name);
-	json_uint(j, "before_total", before);
-	json_uint(j, "after_total", profile_total(p));
-	json_string(j, "unit", diff->unit);
-	json_double(j, "before_unit", diff->before_unit);
-	json_double(j, "after_unit", diff->after_unit);
-	json_double(j, "confidence", diff->confidence);
-	json_string(j, "notes", diff->notes);
-	json_begin_object(j, "functions");
-	FUNCTIONS(j, diff, string, name);
-	FUNCTIONS(j, diff, string, file);
-	FUNCTIONS(j, diff, double, before);
-	FUNCTIONS(j, diff, double, after);
-	FUNCTIONS(j, diff, double, self_before);
-	FUNCTIONS(j, diff, double, self_after);
-	FUNCTIONS(j, diff, double, change);
-	FUNCTIONS(j, diff, double, low);
-	FUNCTIONS(j, diff, double, high);
-	FUNCTIONS(j, diff, double, noticeable);
-	FUNCTIONS(j, diff, string, words);
-	FUNCTIONS(j, diff, int, verdict);
-	json_end_object(j);
-	json_end_object(j);
-}
-
-static void write_data(const struct profile *p, const struct html_diff *diff, const bool *idle, FILE *out)
+static void write_data(const struct profile *p, const struct html_sides *sides, const bool *idle, FILE *out)
 {
 	struct json j = {.out = out};
 
@@ -360,10 +307,13 @@ static void write_data(const struct profile *p, const struct html_diff *diff, co
 	write_strings(p, &j);
 	write_origins(p, &j);
 	write_stacks(p, idle, &j);
-	write_samples(p, diff, &j);
+	write_samples(p, sides, &j);
 	write_events(p, &j);
 	write_sources(p, &j);
-	write_diff(p, diff, &j);
+	if (sides)
+		sides->write(&j, sides->arg);
+	else
+		json_null(&j, "diff");
 	json_end_object(&j);
 }
 
@@ -382,7 +332,7 @@ static int write_page(const char *begin, const char *end, FILE *out)
 }
 
 /* Writes the data of the page: JSON, compressed, in Base64. Returns 0 or negative errno. */
-static int write_packed(const struct profile *p, const struct html_diff *diff, FILE *out)
+static int write_packed(const struct profile *p, const struct html_sides *sides, FILE *out)
 {
 	FILE *base64 = base64_open(out), *gzip = base64 ? gzip_open(base64) : NULL;
 	const bool waits = profile_has_states(p);
@@ -390,7 +340,7 @@ static int write_packed(const struct profile *p, const struct html_diff *diff, F
 	int err = 0;
 
 	if (gzip && (idle || !waits))
-		write_data(p, diff, idle, gzip);
+		write_data(p, sides, idle, gzip);
 	else
 		err = -ENOMEM;
 	free(idle);
@@ -401,7 +351,7 @@ static int write_packed(const struct profile *p, const struct html_diff *diff, F
 	return err;
 }
 
-int html_report(const struct profile *p, const struct html_diff *diff, FILE *out)
+int html_report(const struct profile *p, const struct html_sides *sides, FILE *out)
 {
 	const char *data = memmem(page_begin, between(page_begin, page_end), place, strlen(place));
 	int err;
@@ -411,7 +361,7 @@ int html_report(const struct profile *p, const struct html_diff *diff, FILE *out
 	err = write_page(page_begin, data, out);
 	if (err)
 		return err;
-	err = write_packed(p, diff, out);
+	err = write_packed(p, sides, out);
 	if (err)
 		return err;
 	return write_page(data + strlen(place), page_end, out);
