@@ -120,7 +120,7 @@ void py_write_item(struct py_values *v, uint64_t item, enum py_next *next)
 	/* A sign is shown, and the value is what comes after it. */
 	if (open_text(part, &text) && hides && is_sign(text))
 		return;
-	*next = hides && py_secret_is_scheme(text.text, text.size) ? PY_NEXT_SECRET : say_next(part);
+	*next = hides && py_secret_find_scheme(text.text, text.size) ? PY_NEXT_SECRET : say_next(part);
 	if (hides || (user && memchr(part.text, ':', part.size)))
 		hide_since(v, begin);
 }

@@ -20,8 +20,14 @@ bool py_secret_stands_before(const char *text, size_t size);
 
 /* Returns whether it is an option whose value is a user, perhaps with a password, as of curl: "-u". */
 bool py_secret_is_user_option(const char *text, size_t size);
-/* Returns whether it is the scheme of an authorization, whose secret is the next word. */
-bool py_secret_is_scheme(const char *text, size_t size);
+/* The scheme of an authorization, such as "Basic", whose secret is the next word. */
+struct py_secret_scheme {
+	const char *word;
+	size_t least; /* bytes of the secret in a text: a shorter word is not one, as in "basic one" */
+	bool alone;   /* if both are all of the text, the next word is a secret whatever it looks like */
+};
+/* Returns the scheme of that name, or NULL. */
+const struct py_secret_scheme *py_secret_find_scheme(const char *word, size_t size);
 /* Returns whether a field of that name names what another field has the value of: {"name": "password", "value": "x"}.
  */
 bool py_secret_is_name_field(const char *name, size_t size);

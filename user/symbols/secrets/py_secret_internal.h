@@ -66,6 +66,13 @@ size_t py_word_split(const char *word, size_t size, uint32_t parts[PY_WORD_MAX])
  */
 bool py_word_has_secret(const char *word, size_t size);
 
+/* Returns whether all of the line is the value of that name, as of a header: "Cookie: a=x; b=y". */
+bool py_secret_takes_line(const char *name, size_t size);
+/* Returns whether it says that an address follows the colon, not a password: "mailto:x@y". */
+bool py_secret_stands_before_address(const char *text, size_t size);
+/* Returns whether it is a value that tells nothing, or stands for one: "None", "%s". */
+bool py_secret_is_no_value(const char *text, size_t size);
+
 /* Returns the size of a token that begins there and is known by its shape, or 0. The text before is no part of it. */
 size_t py_secret_shape(const char *text, size_t size);
 

@@ -18,19 +18,6 @@
 /* Longest user part of a URL. */
 #define USER_MAX 2048
 
-static bool is_header(const struct text *t, size_t from, size_t to)
-{
-	static const char *const headers[] = {"authorization", "cookie", "passphrase"};
-
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-		size_t len = strlen(headers[i]);
-
-		if (to - from >= len && has_word(t, to - len, headers[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Returns whether a part of the name is "pass" or "pwd", whose value may follow without a sign between. */
 static bool is_password(const struct text *t, size_t from, size_t to)
 {
@@ -90,12 +77,12 @@ static size_t skip_field(const struct text *t, size_t i)
 static bool find_sign(const struct text *t, size_t i, struct assignment *a)
 {
 	static const char *const assigns[] = {":=", "==", "=>", "=~", "->", "%3d", "="}, *const colons[] = {"%3a", ":"};
-	bool header = is_header(t, a->from, a->to);
+	bool line = py_secret_takes_line(t->at + a->from, a->to - a->from);
 
 	for (size_t k = 0; k < sizeof(assigns) / sizeof(assigns[0]); k++) {
 		if (has_word(t, i, assigns[k])) {
 			i += strlen(assigns[k]);
-			a->ends = is_blank(sign(t, i)) || header ? AT_LINE : AT_SPACE;
+			a->ends = is_blank(sign(t, i)) || line ? AT_LINE : AT_SPACE;
 			a->value = skip_blanks(t, i + (sign(t, i) == '>'));
 			return true;
 		}
@@ -104,7 +91,7 @@ static bool find_sign(const struct text *t, size_t i, struct assignment *a)
 		if (has_word(t, i, colons[k])) {
 			i += strlen(colons[k]);
 			i += sign(t, i) == ':';
-			a->ends = is_blank(sign(t, i)) || header ? AT_LINE : AT_SPACE;
+			a->ends = is_blank(sign(t, i)) || line ? AT_LINE : AT_SPACE;
 			a->value = skip_blanks(t, i + (sign(t, i) == '>'));
 			return true;
 		}
@@ -276,18 +263,13 @@ static size_t hide_user(const struct text *t, size_t from)
 /* "user:password@host" without a scheme. Returns where to go on. */
 static size_t look_at_user(const struct text *t, size_t i)
 {
-	static const char *const others[] = {"mailto", "to",   "from", "cc",   "bcc",
-					     "sip",    "sips", "xmpp", "acct", "email"};
 	size_t colon = i, end;
 
 	while (is_name_sign(sign(t, colon)))
 		colon++;
-	if (colon == i || sign(t, colon) != ':' || sign(t, colon + 1) == '/' || is_port(t, i, colon))
+	if (colon == i || sign(t, colon) != ':' || sign(t, colon + 1) == '/' || is_port(t, i, colon) ||
+	    py_secret_stands_before_address(t->at + i, colon - i))
 		return i;
-	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
-		if (strlen(others[k]) == colon - i && has_word(t, i, others[k]))
-			return i;
-	}
 	for (end = colon + 1;
 	     end < t->size && end - i < NAME_MAX && !ends_url(t, end) && !strchr("@/,", t->at[end] ?: '@'); end++)
 		;
@@ -300,28 +282,21 @@ static size_t look_at_user(const struct text *t, size_t i)
 /* What is behind "Bearer", "Basic" and the like, where it is all of the text or looks like a token. */
 static size_t look_at_scheme(const struct text *t, size_t i)
 {
-	static const struct {
-		const char *word;
-		bool alone; /* whatever follows, if nothing else does */
-		size_t least;
-	} schemes[] = {{"bearer ", true, 1},      {"basic ", false, 4},   {"token ", false, 16}, {"apikey ", false, 8},
-		       {"negotiate ", false, 12}, {"digest ", false, 40}, {"auth ", false, 6}};
+	const struct py_secret_scheme *scheme;
+	size_t word = i, from, end;
 
-	for (size_t k = 0; k < sizeof(schemes) / sizeof(schemes[0]); k++) {
-		size_t from, end;
-
-		if (!has_word(t, i, schemes[k].word))
-			continue;
-		from = skip_blanks(t, i + strlen(schemes[k].word));
-		for (end = from; end < t->size && !ends_url(t, end) && t->at[end] != ','; end++)
-			;
-		if (end - from >= schemes[k].least &&
-		    (is_token(t, from, end) || (schemes[k].alone && !i && end == t->size))) {
-			hide(t, from, end);
-			return end;
-		}
-	}
-	return i;
+	while (py_secret_is_letter(sign(t, word)))
+		word++;
+	scheme = sign(t, word) == ' ' ? py_secret_find_scheme(t->at + i, word - i) : NULL;
+	if (!scheme)
+		return i;
+	from = skip_blanks(t, word);
+	for (end = from; end < t->size && !ends_url(t, end) && t->at[end] != ','; end++)
+		;
+	if (end - from < scheme->least || !(is_token(t, from, end) || (scheme->alone && !i && end == t->size)))
+		return i;
+	hide(t, from, end);
+	return end;
 }
 
 /* Looks at what begins at a sign that no letter or digit is before. Returns where to go on. */

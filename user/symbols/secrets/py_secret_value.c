@@ -35,19 +35,11 @@ static size_t to_bracket(const struct text *t, size_t i)
 	return i;
 }
 
-/* Values that tell nothing, and what stands for one. */
 static bool is_no_value(const struct text *t, size_t from, size_t to)
 {
-	static const char *const none[] = {"None",  "null", "nil", "true", "false", "True",
-					   "False", "?",    "%s",  "''",   "\"\""};
-
 	while (to > from && strchr(",;)]}", t->at[to - 1]))
 		to--;
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		if (strlen(none[i]) == to - from && !memcmp(t->at + from, none[i], to - from))
-			return true;
-	}
-	return from == to;
+	return py_secret_is_no_value(t->at + from, to - from);
 }
 
 /* A value such as "Password=my secret;Server=x", or "token=x&user=y" of a URL. */

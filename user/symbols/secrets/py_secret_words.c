@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The words that names of secrets are made of, those that say that a name is of something else, and their neighbours.
+/*
+ * All words by which secrets are told: those that names of secrets are made of, those that say that a name is of
+ * something else, and those that stand beside a secret or in place of one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -251,11 +253,56 @@ bool py_secret_is_user_option(const char *text, size_t size)
 	return is_one_of(text, size, options);
 }
 
-bool py_secret_is_scheme(const char *text, size_t size)
+const struct py_secret_scheme *py_secret_find_scheme(const char *word, size_t size)
 {
-	static const char *const schemes[] = {"basic", "digest", "negotiate", NULL};
+	static const struct py_secret_scheme schemes[] = {
+		{"bearer", .least = 1, .alone = true},
+		{"basic", .least = 4},
+		{"token", .least = 16},
+		{"apikey", .least = 8},
+		{"negotiate", .least = 12},
+		{"digest", .least = 40},
+		{"auth", .least = 6},
+	};
 
-	return is_one_of(text, size, schemes);
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		if (strlen(schemes[i].word) == size && !strncasecmp(schemes[i].word, word, size))
+			return &schemes[i];
+	}
+	return NULL;
+}
+
+bool py_secret_takes_line(const char *name, size_t size)
+{
+	static const char *const last[] = {"authorization", "cookie", "passphrase"};
+
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+		size_t len = strlen(last[i]);
+
+		if (len <= size && !strncasecmp(name + size - len, last[i], len))
+			return true;
+	}
+	return false;
+}
+
+bool py_secret_stands_before_address(const char *text, size_t size)
+{
+	static const char *const words[] = {"mailto", "to",   "from", "cc",    "bcc", "sip",
+					    "sips",   "xmpp", "acct", "email", NULL};
+
+	return is_one_of(text, size, words);
+}
+
+bool py_secret_is_no_value(const char *text, size_t size)
+{
+	static const char *const none[] = {"None",  "null", "nil", "true", "false", "True",
+					   "False", "?",    "%s",  "''",   "\"\""};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		if (strlen(none[i]) == size && !memcmp(text, none[i], size))
+			return true;
+	}
+	return !size;
 }
 
 bool py_secret_is_name_field(const char *name, size_t size)
