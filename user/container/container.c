@@ -18,11 +18,10 @@
 #include "container/state.h"
 
 /*
- * Seconds for which a group's container is remembered. A runtime may write what it is called some time after the first
- * process is in the group, and may change it later.
+ * Seconds for which a group's container is remembered: its runtime may change the name. One without a name is
+ * remembered only when CONTAINER_YOUNG_S are over.
  */
 #define CACHED_S 60.0
-#define YOUNG_S  3.0
 /* Most cached groups with processes, some hundred bytes each. When there are more, the cache is emptied. */
 #define CACHE_MAX 4096
 /* Interval in nanoseconds at which the state of crun and runc is read while a container is being created. */
@@ -253,7 +252,7 @@ static bool holds(const struct cached *known, double now_s)
 {
 	const bool is_named = known->found && !container_is_nameless(&known->container);
 
-	return (is_named || now_s - known->first_s >= YOUNG_S) && now_s - known->read_s < CACHED_S;
+	return (is_named || now_s - known->first_s >= CONTAINER_YOUNG_S) && now_s - known->read_s < CACHED_S;
 }
 
 static void read_group(const struct container_cache *cache, struct cached *group, pid_t pid, double now_s)

@@ -19,6 +19,12 @@ struct container {
 	char image[192];  /* as its runtime was asked for it, such as registry/shop:1.4; "": not known */
 };
 
+/*
+ * Seconds after a control group was made in which its runtime may still write what the container is called: most do
+ * within a moment.
+ */
+#define CONTAINER_YOUNG_S 3.0
+
 /* Digits of an ID that stand for its container where its name cannot be read, as docker shows them. */
 #define CONTAINER_SHORT_ID 12
 /* Returns whether it has these for a name. */

@@ -13,13 +13,9 @@
 
 /* Most groups that are known. */
 #define GROUPS_MAX 256
-/*
- * Seconds for which an answer is taken to hold. A runtime may write what its container is called some time after the
- * first process is in the group, YOUNG_S at most.
- */
+/* Seconds for which an answer is taken to hold, later, and within CONTAINER_YOUNG_S after the group was met. */
 #define FRESH_S       1.0
 #define FRESH_YOUNG_S 0.1
-#define YOUNG_S       3.0
 
 struct group {
 	uint64_t id;
@@ -59,7 +55,7 @@ static struct group *find(const struct processes_groups *groups, uint64_t id)
 
 static bool is_fresh(const struct group *group, double now)
 {
-	return now - group->asked_at < (now - group->first_at < YOUNG_S ? FRESH_YOUNG_S : FRESH_S);
+	return now - group->asked_at < (now - group->first_at < CONTAINER_YOUNG_S ? FRESH_YOUNG_S : FRESH_S);
 }
 
 /* Without memory for it, it is asked once more. */
@@ -87,7 +83,7 @@ int processes_find_container(struct processes_groups *groups, pid_t pid, struct 
 	if (discovery_group_of(pid, &answer.id))
 		return discovery_ask_container_of(pid, out);
 	known = find(groups, answer.id);
-	*is_final = known && now - known->first_at >= YOUNG_S;
+	*is_final = known && now - known->first_at >= CONTAINER_YOUNG_S;
 	if (known && is_fresh(known, now)) {
 		*out = known->container;
 		return known->err;

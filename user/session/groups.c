@@ -8,13 +8,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "container/container.h"
 #include "kernel/kernel.h"
 #include "session/internal.h"
 
-/* Interval between looks after a cgroup was made, and how long they go on: a runtime writes the name within a moment.
- */
-#define LOOK_S  0.2
-#define YOUNG_S 3.0
+/* Interval between looks within CONTAINER_YOUNG_S after a cgroup was made. */
+#define LOOK_S 0.2
 /* A look goes through all processes: it takes this share of the time at most. */
 #define LOOK_SHARE 0.1
 /* Stacks wait in their buffer during a look. */
@@ -62,7 +61,8 @@ bool session_groups_go_on(struct session_groups *g)
 	if (made != g->made)
 		g->made_s = now;
 	g->made = made;
-	if (g->filter->containers.count && now >= g->next_look_s && (g->gone_since_s > 0 || now < g->made_s + YOUNG_S))
+	if (g->filter->containers.count && now >= g->next_look_s &&
+	    (g->gone_since_s > 0 || now < g->made_s + CONTAINER_YOUNG_S))
 		look(g, now);
 	alive = discovery_filter_group_lives(g->filter);
 	if (alive) {
