@@ -13,12 +13,32 @@ static const struct cpython_build build_38 = {.has_debug_offsets = false};
 static const struct cpython_build build_313 = {.has_debug_offsets = true};
 
 /* co_argcount comes first to 3.10, then behind co_flags and, in 3.11, co_warmup; co_posonlyargcount is since 3.8. */
-static const struct cpython_code code_27 = {
-	.argcount = 0, .stacksize = 8, .flags = 12, .consts = 24, .names = 32, .varnames = 40};
-static const struct cpython_code code_36 = {
-	.argcount = 0, .kwonlyargcount = 4, .stacksize = 12, .flags = 16, .consts = 32, .names = 40, .varnames = 48};
-static const struct cpython_code code_38 = {
-	.argcount = 0, .kwonlyargcount = 8, .stacksize = 16, .flags = 20, .consts = 40, .names = 48, .varnames = 56};
+static const struct cpython_code code_27 = {.argcount = 0,
+					    .stacksize = 8,
+					    .flags = 12,
+					    .consts = 24,
+					    .names = 32,
+					    .varnames = 40,
+					    .freevars = 48,
+					    .cellvars = 56};
+static const struct cpython_code code_36 = {.argcount = 0,
+					    .kwonlyargcount = 4,
+					    .stacksize = 12,
+					    .flags = 16,
+					    .consts = 32,
+					    .names = 40,
+					    .varnames = 48,
+					    .freevars = 56,
+					    .cellvars = 64};
+static const struct cpython_code code_38 = {.argcount = 0,
+					    .kwonlyargcount = 8,
+					    .stacksize = 16,
+					    .flags = 20,
+					    .consts = 40,
+					    .names = 48,
+					    .varnames = 56,
+					    .freevars = 64,
+					    .cellvars = 72};
 static const struct cpython_code code_311 = {.argcount = 40,
 					     .kwonlyargcount = 48,
 					     .stacksize = 52,

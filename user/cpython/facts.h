@@ -28,12 +28,18 @@ struct cpython_code {
 	uint8_t nlocalsplus;    /* 0: no such field */
 	uint8_t consts, names;
 	uint8_t exception_table; /* 0: a frame has blocks instead */
-	/*
-	 * co_varnames, which co_freevars and co_cellvars follow; 0: one tuple has the names of all variables, and
-	 * bytes have their kinds: co_localsplusnames and co_localspluskinds, right before co_filename.
-	 */
-	uint8_t varnames;
+	/* 0: no such fields: one tuple has the names of all variables (cpython_localsplusnames()). */
+	uint8_t varnames, freevars, cellvars;
 };
+
+/* Bits of co_flags. */
+#define CPYTHON_CO_VARARGS     4
+#define CPYTHON_CO_VARKEYWORDS 8
+
+/* Bits of the bytes of co_localspluskinds (Include/internal/pycore_code.h of 3.11 to 3.15). */
+#define CPYTHON_FAST_HIDDEN 0x10 /* 3.12+: of a comprehension */
+#define CPYTHON_FAST_CELL   0x40
+#define CPYTHON_FAST_FREE   0x80
 
 /* What the kernel side has to know of the bytecode, see struct pybpf_layout. */
 struct cpython_bytecode {
@@ -185,6 +191,23 @@ struct cpython_facts {
 	const struct cpython_generator *generator;
 	const struct cpython_tasks *tasks;
 };
+
+/* Returns the size of PyObject, which ends with ob_type: the fields of an object's own type follow it. */
+static inline uint32_t cpython_header_size(const struct pybpf_layout *layout)
+{
+	return layout->code_type + 8u;
+}
+
+/* Return where a code object has the tuple of names of all variables, and the bytes with their kinds; from 3.11 on. */
+static inline uint32_t cpython_localsplusnames(const struct pybpf_layout *layout)
+{
+	return layout->code_filename - 16u;
+}
+
+static inline uint32_t cpython_localspluskinds(const struct pybpf_layout *layout)
+{
+	return layout->code_filename - 8u;
+}
 
 /* Returns the facts of a version, never NULL; of one without a row those of the newest before it. */
 const struct cpython_facts *cpython_facts_of(int major, int minor);

@@ -90,7 +90,7 @@ static int check_code_type(struct validation *v)
 
 	if (!addr)
 		return 0;
-	addr += v->python->build.layout.code_type + 8 + PYBPF_TYPE_NAME;
+	addr += cpython_header_size(&v->python->build.layout) + PYBPF_TYPE_NAME;
 	err = read_pointer(v, addr, &name);
 	if (!err)
 		err = validate_read(v, name, text, sizeof(text));

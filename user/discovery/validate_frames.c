@@ -49,7 +49,7 @@ static bool is_code(const struct validation *v, uint64_t object)
 		return false;
 	if (v->python->code_type_addr)
 		return type == v->python->code_type_addr;
-	return !validate_read(v, type + layout->code_type + 8 + PYBPF_TYPE_NAME, &name, sizeof(name)) &&
+	return !validate_read(v, type + cpython_header_size(layout) + PYBPF_TYPE_NAME, &name, sizeof(name)) &&
 	       !validate_read(v, name, text, sizeof(text)) && !memcmp(text, "code", sizeof(text));
 }
 
@@ -78,7 +78,7 @@ static bool is_inside(const struct validation *v, const struct frame *frame, uin
 	uint64_t instr = frame_u64(frame, layout->frame_position), begin;
 	int64_t units; /* ob_size */
 
-	return !validate_read(v, code + layout->code_type + 8, &units, sizeof(units)) && units > 0 &&
+	return !validate_read(v, code + cpython_header_size(layout), &units, sizeof(units)) && units > 0 &&
 	       units <= INT32_MAX && find_bytecode(v, frame, code, &begin) && instr % UNIT == 0 &&
 	       instr - begin < (uint64_t)units * UNIT;
 }

@@ -57,7 +57,7 @@ static bool read_stack_size(struct reader *r, uint64_t code, uint32_t *out)
 {
 	const struct pybpf_layout *l = r->layout;
 
-	return get(r, code + l->code_type + 8u + cpython_facts(l)->code->stacksize, out, sizeof(*out));
+	return get(r, code + cpython_header_size(l) + cpython_facts(l)->code->stacksize, out, sizeof(*out));
 }
 
 static bool has_blocks(const struct reader *r)
@@ -72,7 +72,7 @@ static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
 	int32_t count, level;
 
 	out->sure = 0;
-	if (!get(r, frame + r->layout->code_type + 8u + PYBPF_FRAME_VALUESTACK, &out->at, sizeof(out->at)) ||
+	if (!get(r, frame + cpython_header_size(r->layout) + PYBPF_FRAME_VALUESTACK, &out->at, sizeof(out->at)) ||
 	    !get(r, count_at, &count, sizeof(count)) || count < 0 || count > PYBPF_BLOCKS)
 		return false;
 	if (!count)
@@ -87,7 +87,7 @@ static bool find_old_items(struct reader *r, uint64_t frame, struct items *out)
 static bool find_new_items(struct reader *r, const struct pybpf_frame *frame, uint64_t address, struct items *out)
 {
 	const struct pybpf_layout *l = r->layout;
-	uint64_t fields = frame->code + l->code_type + 8u, table, size;
+	uint64_t fields = frame->code + cpython_header_size(l), table, size;
 	uint32_t variables;
 
 	if (!get(r, fields + cpython_facts(l)->code->exception_table, &table, sizeof(table)) ||

@@ -11,15 +11,6 @@
 #include "cpython/facts.h"
 #include "symbols/objects/py_frame.h"
 
-/* co_flags (Include/cpython/code.h). */
-#define CO_VARARGS     4
-#define CO_VARKEYWORDS 8
-
-/* Bits of co_localspluskinds (Include/internal/pycore_code.h of 3.11 to 3.15). */
-#define FAST_HIDDEN 0x10 /* 3.12+: of a comprehension */
-#define FAST_CELL   0x40
-#define FAST_FREE   0x80
-
 struct code {
 	struct py_values *v;
 	const struct pybpf_layout *layout;
@@ -41,14 +32,14 @@ static bool count_arguments(struct code *c)
 	if (!read_u32(c, c->facts->argcount, &positional) || (keyword && !read_u32(c, keyword, &keywords)) ||
 	    !read_u32(c, c->facts->flags, &flags) || positional > DUMP_VARIABLES_MAX || keywords > DUMP_VARIABLES_MAX)
 		return false;
-	c->arguments = positional + keywords + !!(flags & CO_VARARGS) + !!(flags & CO_VARKEYWORDS);
+	c->arguments = positional + keywords + !!(flags & CPYTHON_CO_VARARGS) + !!(flags & CPYTHON_CO_VARKEYWORDS);
 	return true;
 }
 
 /* Reads the addresses of a tuple's items. Returns how many, or -1. */
 static int read_tuple(const struct code *c, uint64_t field, uint64_t items[DUMP_VARIABLES_MAX])
 {
-	uint32_t head = c->layout->code_type + 8u;
+	uint32_t head = cpython_header_size(c->layout);
 	uint64_t tuple, count;
 
 	if (py_values_read(c->v, c->at + field, &tuple, sizeof(tuple)) ||
@@ -85,20 +76,20 @@ static bool read_new(struct code *c)
 	const struct pybpf_layout *l = c->layout;
 	uint64_t names[DUMP_VARIABLES_MAX], kinds_at, size;
 	uint8_t kinds[DUMP_VARIABLES_MAX];
-	int count = read_tuple(c, l->code_filename - 16u, names);
+	int count = read_tuple(c, cpython_localsplusnames(l), names);
 
-	if (count < 0 || py_values_read(c->v, c->at + l->code_filename - 8u, &kinds_at, sizeof(kinds_at)) ||
+	if (count < 0 || py_values_read(c->v, c->at + cpython_localspluskinds(l), &kinds_at, sizeof(kinds_at)) ||
 	    py_values_read(c->v, kinds_at + l->bytes_size, &size, sizeof(size)) || size != (uint64_t)count ||
 	    (count && py_values_read(c->v, kinds_at + l->bytes_data, kinds, (size_t)count)))
 		return false;
 	for (int i = 0; i < count; i++) {
-		enum dump_local_kind kind = (uint32_t)i < c->arguments ? DUMP_LOCAL_ARGUMENT
-					    : kinds[i] & FAST_FREE     ? DUMP_LOCAL_FREE
-					    : kinds[i] & FAST_CELL     ? DUMP_LOCAL_CELL
-								       : DUMP_LOCAL_LOCAL;
+		enum dump_local_kind kind = (uint32_t)i < c->arguments     ? DUMP_LOCAL_ARGUMENT
+					    : kinds[i] & CPYTHON_FAST_FREE ? DUMP_LOCAL_FREE
+					    : kinds[i] & CPYTHON_FAST_CELL ? DUMP_LOCAL_CELL
+									   : DUMP_LOCAL_LOCAL;
 
-		if (!(kinds[i] & FAST_HIDDEN) &&
-		    !add(c, names[i], (uint32_t)i, kind, kinds[i] & (FAST_CELL | FAST_FREE)))
+		if (!(kinds[i] & CPYTHON_FAST_HIDDEN) &&
+		    !add(c, names[i], (uint32_t)i, kind, kinds[i] & (CPYTHON_FAST_CELL | CPYTHON_FAST_FREE)))
 			return false;
 	}
 	return true;
@@ -119,10 +110,11 @@ static int find(const uint64_t *names, int count, uint64_t name)
  */
 static bool read_old(struct code *c)
 {
-	uint32_t first = c->layout->code_type + 8u + c->facts->varnames;
+	uint32_t header = cpython_header_size(c->layout);
 	uint64_t locals[DUMP_VARIABLES_MAX], free_[DUMP_VARIABLES_MAX], cells[DUMP_VARIABLES_MAX];
-	int nr_locals = read_tuple(c, first, locals), nr_free = read_tuple(c, first + 8, free_);
-	int nr_cells = read_tuple(c, first + 16, cells);
+	int nr_locals = read_tuple(c, header + c->facts->varnames, locals),
+	    nr_free = read_tuple(c, header + c->facts->freevars, free_);
+	int nr_cells = read_tuple(c, header + c->facts->cellvars, cells);
 
 	if (nr_locals < 0 || nr_free < 0 || nr_cells < 0)
 		return false;
@@ -153,7 +145,7 @@ bool dump_variables_read(struct py_values *v, const struct pybpf_layout *layout,
 		.layout = layout,
 		.facts = cpython_facts(layout)->code,
 		.at = code,
-		.fields = code + layout->code_type + 8u,
+		.fields = code + cpython_header_size(layout),
 		.out = out,
 	};
 

@@ -60,7 +60,7 @@ static void take(const struct reader *r, char kind, char *text)
 static void read_tuple(const struct reader *r, uint32_t field, char kind)
 {
 	/* ob_size follows an object's header. */
-	uint32_t size_at = r->layout->code_type + 8u,
+	uint32_t size_at = cpython_header_size(r->layout),
 		 items_at = size_at + cpython_facts(r->layout)->objects->tuple_items;
 	uint64_t tuple, count, items[ITEMS_MAX], type;
 
@@ -87,11 +87,11 @@ static void read_words(const struct reader *r)
 {
 	const struct pybpf_layout *l = r->layout;
 	const struct cpython_code *code = cpython_facts(l)->code;
-	uint32_t first = l->code_type + 8u;
+	uint32_t first = cpython_header_size(l);
 
 	read_tuple(r, first + code->names, PYSYM_WORD_NAME);
 	read_tuple(r, first + code->consts, PYSYM_WORD_STRING);
-	read_tuple(r, code->varnames ? first + code->varnames : l->code_filename - 16u, PYSYM_WORD_NAME);
+	read_tuple(r, code->varnames ? first + code->varnames : cpython_localsplusnames(l), PYSYM_WORD_NAME);
 }
 
 char *pysym_words_read(const struct walk_memory *memory, const struct pybpf_layout *layout, uint64_t code, uint32_t sig,

@@ -147,7 +147,7 @@ static bool is_of_type(const struct walk_memory *m, const struct pybpf_layout *l
 	char text[16];
 
 	return object && object % 8 == 0 && get(m, object + l->code_type, &type, sizeof(type)) &&
-	       get(m, type + l->code_type + 8 + PYBPF_TYPE_NAME, &at, sizeof(at)) &&
+	       get(m, type + cpython_header_size(l) + PYBPF_TYPE_NAME, &at, sizeof(at)) &&
 	       get(m, at, text, strlen(name) + 1) && !memcmp(text, name, strlen(name) + 1);
 }
 
@@ -158,7 +158,8 @@ static bool find_object(const struct walk_memory *m, const struct pybpf_layout *
 		uint64_t impl;
 
 		if (g->words[i] % 8 == 0 &&
-		    get(m, g->words[i] + l->code_type + 8u + OBJECT_IMPL, &impl, sizeof(impl)) && impl == g->impl) {
+		    get(m, g->words[i] + cpython_header_size(l) + OBJECT_IMPL, &impl, sizeof(impl)) &&
+		    impl == g->impl) {
 			g->object = g->words[i];
 			return true;
 		}
@@ -259,7 +260,7 @@ static bool take_frames(const struct walk_memory *m, const struct pybpf_layout *
 	if (has_frame_objects(l))
 		return true;
 	g->exc_info = g->words[at - 1 - STACK_WORDS - ARGS_WORDS - cpython_facts(l)->threads->greenlet_words];
-	if (!get(m, g->frame + l->code_type + 8u + PYBPF_FRAME_FRAME, &g->frame, sizeof(g->frame)) ||
+	if (!get(m, g->frame + cpython_header_size(l) + PYBPF_FRAME_FRAME, &g->frame, sizeof(g->frame)) ||
 	    !take_data_stack(m, at, g->frame, g))
 		return false;
 	return !g->cframe || (!read_overlay((void *)&stack, g->cframe + l->cframe_frame, &current, sizeof(current)) &&
@@ -273,7 +274,7 @@ static bool read_class(const struct walk_memory *m, const struct pybpf_layout *l
 
 	memset(g->class, 0, sizeof(g->class));
 	if (!get(m, g->object + l->code_type, &type, sizeof(type)) ||
-	    !get(m, type + l->code_type + 8 + PYBPF_TYPE_NAME, &at, sizeof(at)))
+	    !get(m, type + cpython_header_size(l) + PYBPF_TYPE_NAME, &at, sizeof(at)))
 		return false;
 	/* The end of a page may be the end of what can be read. */
 	size = PAGE - at % PAGE;
@@ -287,7 +288,8 @@ static bool read_class(const struct walk_memory *m, const struct pybpf_layout *l
 static bool read_impl(const struct walk_memory *m, const struct pybpf_layout *l, uint64_t object, struct greenlet *out)
 {
 	*out = (struct greenlet){.object = object};
-	return object % 8 == 0 && get(m, object + l->code_type + 8u + OBJECT_IMPL, &out->impl, sizeof(out->impl)) &&
+	return object % 8 == 0 &&
+	       get(m, object + cpython_header_size(l) + OBJECT_IMPL, &out->impl, sizeof(out->impl)) &&
 	       get(m, out->impl, out->words, sizeof(out->words));
 }
 

@@ -34,7 +34,7 @@ bool py_read_u64(const struct py_reader *r, uint64_t addr, uint64_t *out)
 
 uint32_t py_header_size(const struct py_reader *r)
 {
-	return r->layout->code_type + 8u;
+	return cpython_header_size(r->layout);
 }
 
 static const struct cpython_dict *facts_of(const struct py_reader *r)

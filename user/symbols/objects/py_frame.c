@@ -12,7 +12,7 @@ uint32_t py_frame_locals(const struct pybpf_layout *layout)
 
 	switch (frame->kind) {
 	case CPYTHON_LOCALS_OF_OBJECT:
-		return frame->locals + layout->code_type + 8u;
+		return frame->locals + cpython_header_size(layout);
 	case CPYTHON_LOCALS_OF_FRAME:
 		return frame->locals;
 	default:

@@ -260,7 +260,7 @@ bool py_snapshot_type(struct py_snapshot *s, const struct walk_memory *memory, c
 {
 	struct head heads[PY_COPIES] = {0};
 	size_t unused = layout->free_threaded ? 0 : offsetof(struct head, refs), size = sizeof(heads[0]) - unused;
-	uint64_t addr = object + layout->code_type + sizeof(*type) - size;
+	uint64_t addr = object + cpython_header_size(layout) - size;
 	const struct py_snapshot_part *part;
 	bool is_there = true;
 

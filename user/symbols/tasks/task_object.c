@@ -41,7 +41,7 @@ uint64_t task_pointer_at(struct task_reader *r, uint64_t addr)
 
 uint32_t task_head_size(const struct task_reader *r)
 {
-	return r->place->layout.code_type + (uint32_t)sizeof(uint64_t);
+	return cpython_header_size(&r->place->layout);
 }
 
 uint64_t task_mix(uint64_t hash, uint64_t value)
