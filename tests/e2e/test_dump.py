@@ -160,6 +160,37 @@ def test_threads_that_run_show_no_stack_that_they_never_had(python):
     assert proved > 0
 
 
+# To 3.10 each frame is an object of its own: hundreds take longer to be read than the stack stays the same.
+MOVES = """
+import sys
+def down(n):
+    if n:
+        down(n - 1)
+try:
+    raise KeyError
+except KeyError:
+    print("[]"); sys.stdout.flush()
+    while True:
+        down(600)
+"""
+
+
+@pytest.mark.parametrize("python", [p for p in pythons.interpreters() if (3, 7) <= p.version <= (3, 10)], ids=lambda item: item.name)
+def test_what_a_thread_that_moves_handles_is_not_known(python):
+    argv = [*python.argv, "-c", MOVES]
+    with harness.started(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+
+        def moves():
+            """Not always: while it waits for a CPU it stands."""
+            thread, = dump(process.pid)["threads"]
+            known = thread["handles_exception"], thread["exception"], thread["collecting"]
+            assert known == ((None, None, None) if thread["moving"] else (True, "KeyError", False))
+            return thread["moving"]
+
+        harness.wait_for(moves)
+
+
 def test_waits_for_the_gil_name_its_holder():
     with harness.target(harness.default_python(), "states.py", "gil") as target:
 
