@@ -13,7 +13,7 @@
 
 /* Most groups that are known. */
 #define GROUPS_MAX 256
-/* Seconds for which an answer is taken to hold, later, and within CONTAINER_YOUNG_S after the group was met. */
+/* Seconds for which an answer is reused, later, and within CONTAINER_YOUNG_S after the group was met. */
 #define FRESH_S       1.0
 #define FRESH_YOUNG_S 0.1
 
