@@ -87,14 +87,16 @@ static int on_tick(void *arg)
 {
 	struct agent *a = arg;
 	int err = look_at_helpers();
+	bool is_cut;
 
 	agent_notify_tell_alive(&a->notify);
 	for (size_t i = 0; i < a->nr_sinks && !err; i++)
 		err = a->sinks[i]->do_periodic_work ? a->sinks[i]->do_periodic_work(a) : 0;
 	if (err)
 		return err;
-	if (clock_s(CLOCK_MONOTONIC) >= a->end)
-		return agent_end_epoch(a);
+	is_cut = agent_clocks_were_changed(a);
+	if (is_cut || clock_s(CLOCK_MONOTONIC) >= a->end)
+		return agent_end_epoch(a, is_cut);
 	return agent_limit_cost(a) ?: agent_hold(a);
 }
 

@@ -59,11 +59,12 @@ struct agent_options {
 
 /* What the agent has done so far, and what it costs. */
 struct agent_metrics {
-	uint64_t epochs, late_epochs; /* late: more than 5 % longer than planned */
-	double cpu_s;                 /* of pybpf and its helpers; sinks have their own */
-	unsigned divisor;             /* of the rate: more than 1 when it was lowered */
-	double epoch_cpu_s, epoch_s;  /* of the last epoch: that CPU time, and its length */
-	uint64_t rss_bytes;           /* memory of pybpf */
+	uint64_t epochs, late_epochs;   /* late: more than 5 % longer than planned */
+	uint64_t suspends, clock_jumps; /* times that the machine slept, and that its clock was set */
+	double cpu_s;                   /* of pybpf and its helpers; sinks have their own */
+	unsigned divisor;               /* of the rate: more than 1 when it was lowered */
+	double epoch_cpu_s, epoch_s;    /* of the last epoch: that CPU time, and its length */
+	uint64_t rss_bytes;             /* memory of pybpf */
 	struct agent_mode_metrics {
 		uint64_t asked, taken, lost; /* samples, as of struct session_account */
 		uint64_t lost_time_ns;       /* of waits, and threads: there was no room for them */

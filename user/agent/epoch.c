@@ -57,6 +57,7 @@ void agent_begin_epochs(struct agent *a)
 	/* They begin one after the other, within some milliseconds. */
 	for (size_t i = 0; i < a->nr_parts; i++)
 		begin_part(&a->parts[i], session_get_begin(a->parts[i].session));
+	agent_read_clocks(&a->clocks);
 	begin_epoch(a, a->parts[0].begin, a->metrics.divisor);
 }
 
@@ -208,7 +209,7 @@ static int end_part(struct agent_part *part)
 	return err;
 }
 
-int agent_end_epoch(struct agent *a)
+int agent_end_epoch(struct agent *a, bool is_cut)
 {
 	const double end = clock_s(CLOCK_MONOTONIC);
 	const unsigned divisor = a->metrics.divisor;
@@ -226,7 +227,9 @@ int agent_end_epoch(struct agent *a)
 		return err;
 	/* What fails from here on ends the run, and the last epoch has nothing of what was handed on. */
 	err = hand_on(a);
-	err = err ?: agent_adapt_rate(a);
+	/* What the end costs is a large share of a short epoch, and says nothing about the rate. */
+	if (!err && !is_cut)
+		err = agent_adapt_rate(a);
 	for (size_t i = 0; i < a->nr_parts; i++)
 		begin_part(&a->parts[i], a->parts[i].end);
 	begin_epoch(a, a->parts[0].end, divisor);

@@ -36,6 +36,12 @@ struct agent_part {
 	double next_pulled; /* serve.c: until then no profile of it begins for a client */
 };
 
+/* Differences of clocks, in seconds. */
+struct agent_clocks {
+	double slept_s;  /* from CLOCK_MONOTONIC to CLOCK_BOOTTIME: it grows while the machine sleeps */
+	double booted_s; /* from CLOCK_BOOTTIME to CLOCK_REALTIME: it changes when the clock is set */
+};
+
 struct agent {
 	struct agent_options options;
 	struct agent_part parts[AGENT_MODES_MAX];
@@ -47,13 +53,14 @@ struct agent {
 	struct agent_notify notify;
 
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
-	double begin, end;     /* end: as it is planned */
-	double cpu_begin_s;    /* session_used_s() when it began */
-	unsigned least, most;  /* divisors of the rate that its samples have */
-	bool rate_changed;     /* in it; not: when the one before had ended */
-	unsigned cheap_epochs; /* in a row: epochs that would allow a higher rate */
-	double lowered_at;     /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
-	double saved;          /* share of a CPU that the last lowering saved; valid if saved_known */
+	double begin, end;          /* end: as it is planned */
+	double cpu_begin_s;         /* session_used_s() when it began */
+	struct agent_clocks clocks; /* as they were read last */
+	unsigned least, most;       /* divisors of the rate that its samples have */
+	bool rate_changed;          /* in it; not: when the one before had ended */
+	unsigned cheap_epochs;      /* in a row: epochs that would allow a higher rate */
+	double lowered_at; /* share of a CPU at which the rate was lowered last; 0: it is known what that saved */
+	double saved;      /* share of a CPU that the last lowering saved; valid if saved_known */
 	bool saved_known;
 
 	/* What sinks keep: push.c. */
@@ -84,10 +91,20 @@ struct agent {
 
 /* Begins the first epoch. */
 void agent_begin_epochs(struct agent *a);
-/* Ends the epoch, hands it to the sinks, and begins the next one. Returns as agent_hold(). */
-int agent_end_epoch(struct agent *a);
+/*
+ * Ends the epoch, hands it to the sinks, and begins the next one. is_cut: before its planned end. Returns as
+ * agent_hold().
+ */
+int agent_end_epoch(struct agent *a, bool is_cut);
 /* Hands on the last epoch: the sessions are detached. Returns as agent_hold(). */
 int agent_finish(struct agent *a);
+
+/* clocks.c */
+
+void agent_read_clocks(struct agent_clocks *clocks);
+/* Says and counts that the machine slept, or that its clock was set, since they were read. Returns whether it was so.
+ */
+bool agent_clocks_were_changed(struct agent *a);
 
 /* files.c: makes a folder, with mode 0700, that has further ones. Returns 0, or negative errno with a sentence. */
 int agent_make_folder(const char *path, struct error *error);

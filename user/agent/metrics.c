@@ -87,6 +87,9 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 	add_plain(rows, "pybpf_epochs_total", SERVE_COUNTER, (double)all->epochs, "Epochs that have ended.");
 	add_plain(rows, "pybpf_epochs_late_total", SERVE_COUNTER, (double)all->late_epochs,
 		  "Epochs that were more than 5 % longer than planned.");
+	add_plain(rows, "pybpf_suspends_total", SERVE_COUNTER, (double)all->suspends, "Times that the machine slept.");
+	add_plain(rows, "pybpf_clock_jumps_total", SERVE_COUNTER, (double)all->clock_jumps,
+		  "Times that the clock was set by more than a second.");
 	EACH_MODE("pybpf_epochs_unwritten_total", SERVE_COUNTER, m->unwritten,
 		  "Epochs that found no place in the folder: their samples are not in it.")
 	EACH_MODE("pybpf_samples_asked_total", SERVE_COUNTER, m->asked,

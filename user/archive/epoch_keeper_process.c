@@ -124,17 +124,7 @@ static void begin_clock(struct server *s)
 /* Returns the time by which epochs are too old. */
 static uint64_t believe_clock(struct server *s)
 {
-	const uint64_t real_ms = clock_ns(CLOCK_REALTIME) / 1000000, doubted_ms = s->clock.doubted_ms;
-	const uint64_t now_ms = archive_clock_now_ms(&s->clock, real_ms, clock_ns(CLOCK_BOOTTIME) / 1000000);
-	struct keeper_answer a = {.kind = KEEPER_REPORT};
-
-	if (!doubted_ms && s->clock.doubted_ms) {
-		error_set(&a.error, -ERANGE,
-			  "the clock was set forward by %.0f s: what is too old by it stays for an hour",
-			  (double)(real_ms - now_ms) / 1000);
-		answer(s, &a);
-	}
-	return now_ms;
+	return archive_clock_now_ms(&s->clock, clock_ns(CLOCK_REALTIME) / 1000000, clock_ns(CLOCK_BOOTTIME) / 1000000);
 }
 
 /* Merges or removes epochs once, if the limits ask for it. Returns whether there may be more to do. */

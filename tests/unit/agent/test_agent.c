@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sys/types.h>
 
 #include "profiles.h"
@@ -40,10 +41,15 @@ static struct {
 	uint64_t refused;        /* samples whose stack was */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
-	char metrics[32768]; /* at the end, as Prometheus reads them */
-	double cheap_at;     /* when samples begin to cost nothing; 0: they do not */
-	double change_at;    /* when epochs become 1.1 s long; 0: they do not */
-	bool ended;          /* no more samples are taken */
+	char metrics[32768];     /* at the end, as Prometheus reads them */
+	double cheap_at;         /* when samples begin to cost nothing; 0: they do not */
+	double change_at;        /* when epochs become 1.1 s long; 0: they do not */
+	bool ended;              /* no more samples are taken */
+	double change_clocks_at; /* when the machine has slept, and the clock was set; 0: never */
+	double sleep_s, set_s;   /* by so much */
+	double cpu_of_sleep_s;   /* CPU time that pybpf takes then */
+	double slept_s,
+		booted_s; /* from `now` to CLOCK_BOOTTIME, and from there to CLOCK_REALTIME, beside realtime_ms */
 } played;
 
 static struct {
@@ -52,20 +58,33 @@ static struct {
 	uint64_t end_ns[AGENT_MODES_MAX]; /* of the last epoch of each mode */
 	unsigned of_mode[AGENT_MODES_MAX];
 	double shortest_s, longest_s;
-	unsigned weights; /* bits: those that profiles had */
-	unsigned fails;   /* the epoch that the sink fails to take, from 1 on; 0: none */
-	unsigned taken;   /* epochs that it was handed */
+	unsigned weights;    /* bits: those that profiles had */
+	unsigned fails;      /* the epoch that the sink fails to take, from 1 on; 0: none */
+	unsigned taken;      /* epochs that it was handed */
+	unsigned gaps;       /* epochs that do not begin where the one before has ended */
+	double gap_s;        /* the last one */
+	uint64_t gap_end_ns; /* where it begins */
 } sunk;
 
 uint64_t clock_ns(clockid_t clock)
 {
-	return clock == CLOCK_REALTIME ? played.realtime_ms * 1000000 + (uint64_t)(played.now * 1e9)
+	return clock == CLOCK_REALTIME ? played.realtime_ms * 1000000 +
+						 (uint64_t)((played.now + played.slept_s + played.booted_s) * 1e9)
 				       : (uint64_t)(clock_s(clock) * 1e9);
 }
 
 double clock_s(clockid_t clock)
 {
-	return clock == CLOCK_PROCESS_CPUTIME_ID ? played.cpu_s : played.now;
+	switch (clock) {
+	case CLOCK_PROCESS_CPUTIME_ID:
+		return played.cpu_s;
+	case CLOCK_BOOTTIME:
+		return played.now + played.slept_s;
+	case CLOCK_REALTIME:
+		return (double)played.realtime_ms / 1000 + played.now + played.slept_s + played.booted_s;
+	default:
+		return played.now;
+	}
 }
 
 double helper_cpu_s(void)
@@ -119,6 +138,14 @@ static void change(struct agent *a)
 	assert_int_equal(agent_change(a, &options), 0);
 }
 
+static void change_clocks(void)
+{
+	played.change_clocks_at = 0;
+	played.slept_s += played.sleep_s;
+	played.booted_s += played.set_s;
+	played.cpu_s += played.cpu_of_sleep_s;
+}
+
 /* Time passes in ticks, with some samples in each. */
 enum session_end session_run(struct session_run *run)
 {
@@ -133,6 +160,8 @@ enum session_end session_run(struct session_run *run)
 			played.cpu_per_s = 0;
 		if (played.change_at > 0 && played.now > played.change_at)
 			change(run->watcher);
+		if (played.change_clocks_at > 0 && played.now > played.change_clocks_at)
+			change_clocks();
 		played.now += tick;
 		played.cpu_s += tick * (played.cpu_always + played.cpu_per_s / played.divisor);
 		sample();
@@ -283,6 +312,19 @@ static void note_weights(const char *weights, uint64_t samples, uint64_t value)
 	assert_in_range(value, samples * least, samples * most);
 }
 
+/* Each begins where the one before has ended, unless the machine slept or its clock was set. */
+static void note_gap(uint64_t end_ns, uint64_t begin_ns)
+{
+	const int64_t gap_ns = (int64_t)(begin_ns - end_ns);
+
+	if (llabs(gap_ns) < 10000)
+		return;
+	assert_true(played.sleep_s != 0 || played.set_s != 0);
+	sunk.gaps++;
+	sunk.gap_s = (double)gap_ns / 1e9;
+	sunk.gap_end_ns = end_ns;
+}
+
 static int take(struct agent *a, const struct agent_epoch *epoch)
 {
 	const char *start = profile_find_fact(epoch->profile, PROFILE_FACT_START);
@@ -292,8 +334,8 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	const struct profile_account *account = profile_account_entries(epoch->profile, &count);
 
 	assert_int_equal(strtoull(start, NULL, 10), epoch->begin_ns);
-	/* Each begins where the one before has ended. */
-	assert_true(!*end_ns || llabs((long long)(epoch->begin_ns - *end_ns)) < 10000);
+	if (*end_ns)
+		note_gap(*end_ns, epoch->begin_ns);
 	assert_int_equal(profile_get_measure(epoch->profile).period_ns, measure.period_ns);
 	assert_int_equal(count, 1);
 	*end_ns = epoch->begin_ns + epoch->length_ns;
@@ -539,6 +581,49 @@ static void test_late_epochs(void **state)
 	assert_true(sunk.longest_s >= 300);
 }
 
+/* What is sampled before and after is in epochs of their own, each with its time to within a tick. */
+static void change_clocks_in_a_run(double sleep_s, double set_s)
+{
+	double at_s = played.now + 3.5 * EPOCH_S, real_s = (double)played.realtime_ms / 1000 + at_s;
+
+	played.change_clocks_at = at_s;
+	played.sleep_s = sleep_s;
+	played.set_s = set_s;
+	run_for(10, 1);
+	assert_int_equal(warnings, 1);
+	assert_int_equal(sunk.gaps, 1);
+	assert_true(fabs(sunk.gap_s - sleep_s - set_s) < 0.01);
+	assert_true(fabs((double)sunk.gap_end_ns / 1e9 - real_s) <= 2 * 0.02 * EPOCH_S);
+}
+
+static void test_a_sleep(void **state)
+{
+	(void)state;
+	change_clocks_in_a_run(36000, 0);
+	assert_non_null(strstr(played.metrics, "pybpf_suspends_total 1\n"));
+	assert_non_null(strstr(played.metrics, "pybpf_clock_jumps_total 0\n"));
+}
+
+static void test_a_clock_that_is_set(void **state)
+{
+	(void)state;
+	change_clocks_in_a_run(0, -7200);
+	assert_non_null(strstr(played.metrics, "pybpf_suspends_total 0\n"));
+	assert_non_null(strstr(played.metrics, "pybpf_clock_jumps_total 1\n"));
+}
+
+/* The end of an epoch that is cut costs a large share of its short time. It does not lower the rate. */
+static void test_a_sleep_costs_no_rate(void **state)
+{
+	(void)state;
+	played.change_clocks_at = played.now + 3.5 * EPOCH_S;
+	played.sleep_s = 3600;
+	played.cpu_of_sleep_s = 0.095;
+	run_for(10, 0.01);
+	/* That of the sleep alone. */
+	assert_int_equal(warnings, 1);
+}
+
 static void test_epochs_that_become_shorter(void **state)
 {
 	struct agent_metrics metrics;
@@ -631,6 +716,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up_in_an_epoch, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_clock_that_is_set, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_sleep_costs_no_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_epochs_that_become_shorter, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_rises_again, begin, end),
