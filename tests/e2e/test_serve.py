@@ -187,6 +187,8 @@ def test_head_takes_no_profile(server):
     code, headers, body = server.get("/metrics", "HEAD")
     assert code == 200 and int(headers["Content-Length"]) > 100 and body == b""
     assert server.told()["what"] == "metrics"
+    counts = server.counts()
+    assert counts["answered"] == counts["requests"] == 2
 
 
 @pytest.mark.parametrize("address", ["[::1]:0", ":0", "localhost:0", "127.1.2.3:0"])
@@ -471,7 +473,9 @@ def test_an_answer_without_a_descriptor_ends_nothing(server):
     assert server.told() == {"answered": asked, "error": 0}
     server.answer_all()
     assert server.get("/metrics")[0] == 200
-    assert server.pids[1] == pid and server.counts()["restarts"] == 0
+    counts = server.counts()
+    assert server.pids[1] == pid and counts["restarts"] == 0
+    assert (counts["requests"], counts["answered"], counts["unavailable"]) == (2, 1, 1)
 
 
 def test_bodies_and_large_headers_are_refused(server):

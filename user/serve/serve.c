@@ -26,7 +26,6 @@ struct serve {
 	struct serve_shared *shared;
 	char address[sizeof(((struct serve_listener *)NULL)->address)];
 	struct serve_open open;
-	uint64_t answered;
 	bool crashed; /* and the open requests are being cancelled */
 	bool gone;
 	bool said_crashed;
@@ -181,7 +180,6 @@ int serve_answer(struct serve *serve, uint64_t id, const struct serve_answer *an
 	if (!serve_open_close(&serve->open, id))
 		return -ENOENT;
 	err = send_answer(serve, id, answer->size > SERVE_BODY_MAX ? &apology : answer);
-	serve->answered += !err;
 	return err ?: answer->size > SERVE_BODY_MAX ? -E2BIG : 0;
 }
 
@@ -191,7 +189,7 @@ void serve_count(const struct serve *serve, struct serve_counts *counts)
 
 	*counts = (struct serve_counts){
 		.requests = shared->requests,
-		.answered = serve->answered + shared->answered,
+		.answered = shared->answered,
 		.wrong = shared->wrong,
 		.denied = shared->denied,
 		.unavailable = shared->unavailable,

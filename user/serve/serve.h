@@ -49,16 +49,15 @@ struct serve_request {
 
 /* What became of requests and clients. */
 struct serve_counts {
-	uint64_t requests; /* that were read whole, whatever the answer */
-	uint64_t answered; /* by serve_answer(), or that pybpf is well, or ready */
-	uint64_t wrong;    /* answered with 400, 403, 404 or 405 */
-	uint64_t denied;   /* with 401: without the token */
-	uint64_t
-		unavailable; /* with 503: too many waited, no answer came in time, or pybpf is not well, or not ready */
-	uint64_t left;       /* whose client went away before the answer */
-	uint64_t cut;        /* clients that were too slow, or the oldest of too many */
-	uint64_t restarts;   /* of the process, after a crash */
-	bool gone;           /* no client is served any more: the process and its keeper have ended */
+	uint64_t requests;    /* that were read whole, whatever the answer */
+	uint64_t answered;    /* with 200 */
+	uint64_t wrong;       /* answered with 400, 403, 404 or 405 */
+	uint64_t denied;      /* with 401: without the token */
+	uint64_t unavailable; /* with 500 or 503: no answer could be made, or came in time, or pybpf is not well */
+	uint64_t left;        /* whose client went away before the answer */
+	uint64_t cut;         /* clients that were too slow, or the oldest of too many */
+	uint64_t restarts;    /* of the process, after a crash */
+	bool gone;            /* no client is served any more: the process and its keeper have ended */
 };
 
 struct serve;

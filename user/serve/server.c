@@ -76,14 +76,14 @@ static void on_connection(void *unused, struct MHD_Connection *connection, void 
 	*context = client;
 }
 
-/* Counts an answer that this process gives by itself. */
+/* Counts an answer that is sent, whichever process gave it: each request has one. */
 static void count_status(unsigned status)
 {
 	if (status == MHD_HTTP_OK)
 		server.shared->answered++;
 	else if (status == MHD_HTTP_UNAUTHORIZED)
 		server.shared->denied++;
-	else if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+	else if (status >= MHD_HTTP_INTERNAL_SERVER_ERROR)
 		server.shared->unavailable++;
 	else if (status >= MHD_HTTP_BAD_REQUEST)
 		server.shared->wrong++;
@@ -109,8 +109,10 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, struct M
 	     mhd->add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD")))
 		result = mhd->queue_response(connection, status, response);
 	mhd->destroy_response(response);
-	if (result)
+	if (result) {
+		count_status(status);
 		serve_client_set(&server.clients, client, SERVE_CLIENT_SENDS, now_s() + SEND_S);
+	}
 	return result;
 }
 
@@ -120,7 +122,6 @@ static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned sta
 	char line[sizeof(((struct serve_verdict *)NULL)->text) + 1];
 	int length = snprintf(line, sizeof(line), "%s\n", text);
 
-	count_status(status);
 	return send_response(connection,
 			     server.mhd->create_response_from_buffer((size_t)length, line, MHD_RESPMEM_MUST_COPY),
 			     status, "text/plain; charset=utf-8");
