@@ -233,7 +233,36 @@ def test_requests_add_up(tmp_path):
     dropped = sum(value for name, value in now.items() if name.startswith("pybpf_requests_dropped_total"))
     assert counts["found_total"] >= 1 and counts["sent_total"] == 0
     assert counts["submitted_total"] + counts["found_total"] == counts["waiting"] + dropped
-    assert now['pybpf_samples_unsent_total{receiver="otlp"}'] == 0
+    assert now['pybpf_samples_unsent_total{receiver="otlp",mode="cpu"}'] == 0
+
+
+def test_whether_the_host_sends_is_known_later(tmp_path):
+    """With the first epoch: before, there is no number that an alert could take for an answer."""
+    arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--hosts-share", "1", "--epoch", "5s"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments, env=HOME) as (process, ask):
+            before = metrics(ask)
+            after = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] else None)
+            end(process)
+    assert "pybpf_host_sends" not in before or before["pybpf_epochs_total"], before
+    assert after["pybpf_host_sends"] == 1
+
+
+def test_what_no_request_is_made_for(tmp_path):
+    """As the labels are too long for a query: samples are counted, and of waits their time, each by its mode."""
+    arguments = ["--pyroscope", "http://localhost:%d" % harness.free_port(), "--label", "long=" + 9000 * "x", "--max-cpu", "100%", "--mode", "cpu", "--mode", "wall"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        begin = time.monotonic()
+        with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s", "-F", 99, *arguments, env=HOME) as (process, ask):
+            now = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= 2 else None)
+            passed = time.monotonic() - begin
+            assert "the name with its labels is too long" in end(process)
+    rows = {name: value for name, value in now.items() if "unsent_total" in name}
+    assert set(rows) == {'pybpf_%s_unsent_total{receiver="pyroscope",mode="%s"}' % row for row in (("samples", "cpu"), ("wait_seconds", "wall"))}
+    samples, waits = rows.values()
+    assert 0 < samples <= now['pybpf_samples_taken_total{mode="cpu"}']
+    # All time of its two threads.
+    assert 2 * now["pybpf_epoch_seconds"] < waits <= 2 * passed, now
 
 
 @pytest.mark.parametrize("mode", ["wall", "gil"])

@@ -78,7 +78,8 @@ struct agent_metrics {
 	} modes[AGENT_MODES_MAX]; /* as of struct agent_options */
 	struct agent_push_metrics {
 		struct push_counts counts; /* of requests, dropped ones by cause */
-		uint64_t unmade;           /* values of samples for which no request could be made */
+		/* Values of samples for which no request could be made, by mode: of CPU samples, else microseconds. */
+		uint64_t unmade[AGENT_MODES_MAX];
 	} push[AGENT_RECEIVERS];
 	bool sends; /* the host is chosen for the day of the last epoch */
 	struct serve_counts serve;

@@ -65,9 +65,9 @@ struct agent {
 
 	/* What sinks keep: push.c. */
 	struct agent_receiver {
-		struct push *push;           /* NULL: no such receiver is wanted */
-		struct push_counts reported; /* the counts that were reported last */
-		uint64_t unmade;             /* as in struct agent_push_metrics */
+		struct push *push;                /* NULL: no such receiver is wanted */
+		struct push_counts reported;      /* the counts that were reported last */
+		uint64_t unmade[AGENT_MODES_MAX]; /* as in struct agent_push_metrics */
 	} receivers[AGENT_RECEIVERS];
 	uint64_t chosen_day; /* 1 + days since 1970 for which it was said whether the host sends; 0: none */
 	struct output_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */

@@ -136,11 +136,32 @@ static void add_files(struct rows *rows, const struct agent *a, const struct age
 	EACH_MODE("pybpf_files_bytes", SERVE_GAUGE, m->files.size, "Bytes of all files in the folder.")
 }
 
+static const char *const kinds[AGENT_RECEIVERS] = {
+	[PUSH_OTLP] = "otlp", [PUSH_PYROSCOPE] = "pyroscope", [PUSH_PPROF] = "pprof"};
+
+/* Adds what of the epochs no request could be made for: of waits time, else samples. */
+static void add_unmade(struct rows *rows, const struct agent *a, const struct agent_metrics *m, bool of_waits)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		for (size_t k = 0; k < a->nr_parts && a->options.push.urls[i]; k++) {
+			const double unmade = (double)m->push[i].unmade[k];
+
+			if ((a->parts[k].mode != SESSION_CPU) != of_waits)
+				continue;
+			add(rows,
+			    &(struct serve_metric){
+				    .name = of_waits ? "pybpf_wait_seconds_unsent_total" : "pybpf_samples_unsent_total",
+				    .help = of_waits ? "Time of waits for which no request could be made."
+						     : "Samples for which no request could be made.",
+				    .labels = {{"receiver", kinds[i]}, {"mode", a->parts[k].name}},
+				    .value = of_waits ? unmade / 1e6 : unmade});
+		}
+	}
+}
+
 /* Rows of one name follow each other: a name for all receivers, then the next one. */
 static void add_push(struct rows *rows, const struct agent *a, const struct agent_metrics *m)
 {
-	static const char *const kinds[AGENT_RECEIVERS] = {
-		[PUSH_OTLP] = "otlp", [PUSH_PYROSCOPE] = "pyroscope", [PUSH_PPROF] = "pprof"};
 #define EACH_RECEIVER(n, value, text)                                                                                  \
 	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {                                                                 \
 		const struct agent_push_metrics *p = &m->push[i];                                                      \
@@ -157,7 +178,8 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 	EACH_RECEIVER("pybpf_requests_retried_total", p->counts.retried, "Attempts that failed and were repeated.")
 	EACH_RECEIVER("pybpf_profiles_rejected_total", p->counts.rejected_profiles,
 		      "Profiles that the receiver refused, of requests that it took.")
-	EACH_RECEIVER("pybpf_samples_unsent_total", p->unmade, "Samples for which no request could be made.")
+	add_unmade(rows, a, m, false);
+	add_unmade(rows, a, m, true);
 	EACH_RECEIVER("pybpf_sender_restarts_total", p->counts.restarts,
 		      "Times that the process that sends was started again.")
 	EACH_RECEIVER("pybpf_sender_cpu_seconds_total", p->counts.cpu_s, "CPU time of the process that sends.")
@@ -186,8 +208,10 @@ static void add_share(struct rows *rows, const struct agent *a, const struct age
 {
 	if (!a->options.push.hosts_share)
 		return;
-	add_plain(rows, "pybpf_host_sends", SERVE_GAUGE, all->sends,
-		  "1 if --hosts-share has chosen this host for the day of the last epoch.");
+	/* It is not known before the first epoch has ended. */
+	if (a->chosen_day)
+		add_plain(rows, "pybpf_host_sends", SERVE_GAUGE, all->sends,
+			  "1 if --hosts-share has chosen this host for the day of the last epoch.");
 	EACH_MODE("pybpf_epochs_unsent_total", SERVE_COUNTER, m->unsent,
 		  "Epochs that were not sent, as --hosts-share had not chosen this host.")
 }

@@ -225,7 +225,7 @@ static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 	err = send_epoch(&s, epoch->profile, &left);
 	/* Those that were made for a process that is gone are counted as requests. */
 	if (err && err != -EPIPE) {
-		a->receivers[i].unmade += left;
+		a->receivers[i].unmade[epoch->part - a->parts] += left;
 		tell_unmade(a, i, epoch->profile, left, err);
 	}
 	return look_at(a, i);
@@ -305,7 +305,7 @@ static int do_periodic_work(struct agent *a)
 static void count(const struct agent *a, struct agent_metrics *metrics)
 {
 	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
-		metrics->push[i].unmade = a->receivers[i].unmade;
+		memcpy(metrics->push[i].unmade, a->receivers[i].unmade, sizeof(metrics->push[i].unmade));
 		if (a->receivers[i].push)
 			push_count(a->receivers[i].push, &metrics->push[i].counts);
 	}
