@@ -13,6 +13,7 @@ struct archive_epoch {
 	struct archive_span span;
 	uint64_t size; /* bytes */
 	bool is_part;  /* a merged file contains it: readers skip it, and it is to be removed */
+	bool is_stuck; /* its file could not be removed, and is left alone */
 	bool is_apart; /* it cannot be added to the one before it, as one of both cannot be read or is of another kind
 			*/
 };

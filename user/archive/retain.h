@@ -9,6 +9,8 @@
 #define ARCHIVE_MERGE_SHARE 7
 /* What is merged at once has at most this size in bytes, compressed: a limit of memory. */
 #define ARCHIVE_MERGE_BYTES ((uint64_t)4 << 20)
+/* Likewise at most this number of files, which are all read in one turn: epochs may be as short as a second. */
+#define ARCHIVE_MERGE_FILES 120
 
 struct archive_limits {
 	uint64_t keep_ms;    /* epochs that ended longer ago are removed */
@@ -30,7 +32,8 @@ struct archive_step {
 /*
  * Returns what to do next: first parts of merged epochs are removed; then what is too old; epochs of one hour are
  * merged when they are older than a part of keep_ms, or when all are too large together; at last the oldest is removed
- * until they are not. The newest epoch stays. now_ms: since 1970.
+ * until they are not. The newest epoch stays, and so does what cannot
+ * be removed, whose size counts. now_ms: since 1970.
  */
 struct archive_step archive_retain(const struct archive_list *list, const struct archive_limits *limits,
 				   uint64_t now_ms);

@@ -182,8 +182,12 @@ static int remove_epoch(struct archive_store *store, size_t index, struct error 
 	char name[ARCHIVE_NAME_MAX];
 
 	archive_name_write(&list->epochs[index].span, name);
-	if (unlinkat(store->folder, name, 0) && errno != ENOENT)
-		return error_set(error, -errno, "cannot remove %s: %s", name, strerror(errno));
+	if (unlinkat(store->folder, name, 0) && errno != ENOENT) {
+		/* What concerns the whole disk may pass. */
+		list->epochs[index].is_stuck = errno != EROFS;
+		return error_set(error, -errno, "cannot remove %s: %s; the next agent tries again", name,
+				 strerror(errno));
+	}
 	memmove(&list->epochs[index], &list->epochs[index + 1], (list->count - index - 1) * sizeof(*list->epochs));
 	list->count--;
 	return 0;

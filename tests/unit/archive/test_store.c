@@ -179,6 +179,103 @@ static void test_what_cannot_be_merged(void **unused)
 	empty();
 }
 
+/* Puts a folder in the place of an epoch's file, which then cannot be removed. */
+static void make_stuck(const struct archive_store *store, size_t index)
+{
+	char name[ARCHIVE_NAME_MAX];
+
+	archive_name_write(&store->list.epochs[index].span, name);
+	assert_int_equal(unlinkat(store->folder, name, 0), 0);
+	assert_int_equal(mkdirat(store->folder, name, 0700), 0);
+}
+
+static void remove_stuck(const struct archive_store *store, size_t index)
+{
+	char name[ARCHIVE_NAME_MAX];
+
+	archive_name_write(&store->list.epochs[index].span, name);
+	assert_int_equal(unlinkat(store->folder, name, AT_REMOVEDIR), 0);
+}
+
+/* It is said once; all others go as they are due, and what cannot go counts for the size. */
+static void test_what_cannot_be_removed(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t later_ms = START_MS + 7 * 24 * HOUR_MS + 2 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 10; i++)
+		add_epoch(&store, i, START_MS + i * 20 * MINUTE_MS);
+	make_stuck(&store, 0);
+	assert_int_equal(archive_store_retain(&store, &limits, later_ms, &error), -EISDIR);
+	assert_non_null(strstr(error.text, "cannot remove 2026"));
+	/* Six of ten are too old, of which five can be removed; three others are of one hour. */
+	assert_int_equal(retain(&store, &limits, later_ms), 5 + 1 + 3);
+	assert_int_equal(store.list.count, 3);
+	limits.keep_size = 1;
+	assert_int_equal(retain(&store, &limits, later_ms), 1);
+	assert_int_equal(store.list.count, 2);
+	assert_int_equal(store.list.epochs[0].span.first, 1);
+	assert_int_equal(store.list.epochs[1].span.first, 10);
+	remove_stuck(&store, 0);
+	archive_store_close(&store);
+	empty();
+}
+
+/* A part that cannot be removed keeps neither the other parts nor the next hour. */
+static void test_a_part_that_cannot_be_removed(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t now_ms = START_MS + 48 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 13; i++)
+		add_epoch(&store, i, START_MS + i * 10 * MINUTE_MS);
+	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), 1);
+	/* The sum of the first hour is before its parts. */
+	make_stuck(&store, 1);
+	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), -EISDIR);
+	assert_int_equal(retain(&store, &limits, now_ms), 5 + 7);
+	assert_int_equal(store.list.count, 4);
+	remove_stuck(&store, 1);
+	assert_epochs(0, 13);
+	archive_store_close(&store);
+	empty();
+}
+
+/* However many files an hour has, one turn reads a bounded number of them. */
+static void test_many_files_of_an_hour(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t now_ms = START_MS + 48 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+	size_t before;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 250; i++)
+		add_epoch(&store, i, START_MS + i * 1000);
+	add_epoch(&store, 250, START_MS + HOUR_MS);
+	do {
+		struct archive_step step = archive_retain(&store.list, &limits, now_ms);
+
+		before = store.list.count;
+		assert_true(step.last - step.first < ARCHIVE_MERGE_FILES);
+		assert_true(archive_store_retain(&store, &limits, now_ms, &error) >= 0);
+	} while (store.list.count != before);
+	assert_int_equal(store.list.count, 2);
+	assert_epochs(0, 251);
+	archive_store_close(&store);
+	empty();
+}
+
 /* One of another measure begins what is merged next. */
 static void test_another_measure(void **unused)
 {
@@ -337,10 +434,17 @@ static void test_a_name_that_cannot_be_given(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hours_are_merged),        cmocka_unit_test(test_size_is_kept),
-		cmocka_unit_test(test_what_cannot_be_merged),   cmocka_unit_test(test_another_measure),
-		cmocka_unit_test(test_a_clock_that_jumps_back), cmocka_unit_test(test_killed_at_any_moment),
-		cmocka_unit_test(test_refused_folders),         cmocka_unit_test(test_a_name_that_cannot_be_given),
+		cmocka_unit_test(test_hours_are_merged),
+		cmocka_unit_test(test_size_is_kept),
+		cmocka_unit_test(test_what_cannot_be_merged),
+		cmocka_unit_test(test_what_cannot_be_removed),
+		cmocka_unit_test(test_a_part_that_cannot_be_removed),
+		cmocka_unit_test(test_many_files_of_an_hour),
+		cmocka_unit_test(test_another_measure),
+		cmocka_unit_test(test_a_clock_that_jumps_back),
+		cmocka_unit_test(test_killed_at_any_moment),
+		cmocka_unit_test(test_refused_folders),
+		cmocka_unit_test(test_a_name_that_cannot_be_given),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
