@@ -56,20 +56,46 @@ static void decode(const char *text, size_t size, char out[DISCOVERY_SERVICE_MAX
 	out[n] = '\0';
 }
 
+/* A part of a text. */
+struct span {
+	const char *text;
+	size_t size;
+};
+
+/* Returns the part without the blanks around it. */
+static struct span trim(const char *text, size_t size)
+{
+	while (size && isspace((unsigned char)text[size - 1]))
+		size--;
+	while (size && isspace((unsigned char)*text)) {
+		text++;
+		size--;
+	}
+	return (struct span){text, size};
+}
+
+static bool is(struct span key, const char *name)
+{
+	return key.size == strlen(name) && !memcmp(key.text, name, key.size);
+}
+
 /* Takes what KEY=VALUE,KEY=VALUE says, as OpenTelemetry's programs are told it. */
 static void read_resource(const char *text, size_t size, struct discovery_service_own *own)
 {
-	static const char name[] = "service.name=", version[] = "service.version=";
-
 	for (const char *end = text + size; text < end;) {
-		const char *comma = memchr(text, ',', (size_t)(end - text));
-		size_t len = (size_t)((comma ?: end) - text);
+		const char *comma = memchr(text, ',', (size_t)(end - text)), *pair_end = comma ?: end;
+		const char *equals = memchr(text, '=', (size_t)(pair_end - text));
 
-		if (!*own->otel && len >= sizeof(name) && !memcmp(text, name, sizeof(name) - 1))
-			decode(text + sizeof(name) - 1, len - (sizeof(name) - 1), own->otel);
-		else if (len >= sizeof(version) && !memcmp(text, version, sizeof(version) - 1))
-			decode(text + sizeof(version) - 1, len - (sizeof(version) - 1), own->version);
-		text += len + 1;
+		if (equals) {
+			struct span key = trim(text, (size_t)(equals - text)),
+				    value = trim(equals + 1, (size_t)(pair_end - equals - 1));
+
+			if (is(key, "service.name") && !*own->otel)
+				decode(value.text, value.size, own->otel);
+			else if (is(key, "service.version") && value.size)
+				decode(value.text, value.size, own->version);
+		}
+		text = pair_end + 1;
 	}
 }
 

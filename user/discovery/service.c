@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,14 +64,17 @@ static const char *short_container(const char *container)
 	return slash && slash[1] ? slash + 1 : container;
 }
 
-const char *discovery_service_tag(const char *image)
+bool discovery_service_read_tag(const char *image, char tag[DISCOVERY_SERVICE_MAX])
 {
-	const char *slash = strrchr(image, '/'), *colon = strchr(slash ? slash : image, ':');
+	const char *slash = strrchr(image, '/'), *name = slash ? slash : image;
+	const size_t name_size = strcspn(name, ":@");
 
 	/* name@sha256:... has a digest, behind a tag or without one. */
-	if (!colon || !colon[1] || strchr(image, '@') || !strcmp(colon, ":latest"))
-		return NULL;
-	return colon + 1;
+	*tag = '\0';
+	if (name[name_size] == ':')
+		snprintf(tag, DISCOVERY_SERVICE_MAX, "%.*s", (int)strcspn(name + name_size + 1, "@"),
+			 name + name_size + 1);
+	return *tag && strcmp(tag, "latest") != 0;
 }
 
 static bool matches(const struct discovery_service_rule *rule, const struct discovery_service_facts *facts)

@@ -61,8 +61,8 @@ struct discovery_service_facts {
 const char *discovery_find_service(const struct discovery_service_rules *rules,
 				   const struct discovery_service_facts *facts);
 
-/* Returns the tag of an image's name, such as "1.4" of "registry:5000/shop:1.4"; NULL for none, and for "latest". */
-const char *discovery_service_tag(const char *image);
+/* Reads the tag of an image's name, such as "1.4" of "registry:5000/shop:1.4". Returns false for none, and "latest". */
+bool discovery_service_read_tag(const char *image, char tag[DISCOVERY_SERVICE_MAX]);
 
 /* Reads it from an environment, size bytes of texts that end in NUL each. */
 void discovery_service_read_environment(const char *text, size_t size, struct discovery_service_own *own);

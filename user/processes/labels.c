@@ -173,14 +173,14 @@ static const char *label_container(struct processes_places *places, const struct
 /* Sets what its container tells of it, beside its name. */
 static void set_attributes(struct processes_record *process, const struct container *container)
 {
-	char text[PROFILE_ATTRIBUTES_MAX] = "";
+	char text[PROFILE_ATTRIBUTES_MAX] = "", tag[DISCOVERY_SERVICE_MAX];
 
 	profile_attribute_add(text, PROFILE_CONTAINER_ID, container->id);
 	profile_attribute_add(text, PROFILE_CONTAINER_IMAGE, container->image);
 	profile_attribute_add(text, PROFILE_K8S_NAMESPACE, container->space);
 	profile_attribute_add(text, PROFILE_K8S_POD_UID, container->pod_uid);
 	set_text(process, &process->attributes, text);
-	set_text(process, &process->version, discovery_service_tag(container->image));
+	set_text(process, &process->version, discovery_service_read_tag(container->image, tag) ? tag : NULL);
 }
 
 /* Sets the container's name. Another one may be what its service is called by. */

@@ -70,6 +70,11 @@ static void test_resource_attributes(void **unused)
 	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=1%2C2%20%zz%2")), "1,2 %zz%2");
 	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=a%00b,c=d")), "a%00b");
 	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version=,my.service.version=1")), "");
+	/* Blanks around keys and values do not belong to them, as OpenTelemetry's programs take them. */
+	assert_string_equal(otel_of(ENVIRONMENT(ATTRIBUTES "a=b, service.name=shop")), "shop");
+	assert_string_equal(otel_of(ENVIRONMENT(ATTRIBUTES " service.name =\t my shop , a=b")), "my shop");
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version= ,a=b")), "");
+	assert_string_equal(version_of(ENVIRONMENT(ATTRIBUTES "service.version")), "");
 	/* Without an end. */
 	assert_string_equal(version_of(ATTRIBUTES "service.version=1.4%2", 45), "1.4%");
 	assert_string_equal(version_of(ATTRIBUTES, 25), "");
@@ -87,16 +92,25 @@ static void test_titles(void **unused)
 	assert_true(discovery_service_is_overwritten("          ", 10));
 }
 
+static const char *tag_of(const char *image)
+{
+	static char tag[DISCOVERY_SERVICE_MAX];
+
+	return discovery_service_read_tag(image, tag) ? tag : "";
+}
+
 static void test_tags(void **unused)
 {
 	(void)unused;
-	assert_string_equal(discovery_service_tag("registry:5000/team/shop:1.4"), "1.4");
-	assert_string_equal(discovery_service_tag("shop:v2"), "v2");
-	assert_null(discovery_service_tag("shop:latest"));
-	assert_null(discovery_service_tag("registry:5000/shop"));
-	assert_null(discovery_service_tag("shop:1.4@sha256:5f4dcc3b"));
-	assert_null(discovery_service_tag("shop:"));
-	assert_null(discovery_service_tag(""));
+	assert_string_equal(tag_of("registry:5000/team/shop:1.4"), "1.4");
+	assert_string_equal(tag_of("shop:v2"), "v2");
+	assert_string_equal(tag_of("registry:5000/shop:1.4@sha256:5f4dcc3b"), "1.4");
+	assert_string_equal(tag_of("registry:5000/shop@sha256:5f4dcc3b"), "");
+	assert_string_equal(tag_of("shop:latest@sha256:5f4dcc3b"), "");
+	assert_string_equal(tag_of("shop:latest"), "");
+	assert_string_equal(tag_of("registry:5000/shop"), "");
+	assert_string_equal(tag_of("shop:"), "");
+	assert_string_equal(tag_of(""), "");
 }
 
 static void test_environments(void **unused)
