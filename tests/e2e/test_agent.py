@@ -388,7 +388,7 @@ def test_a_fifo_is_no_file_of_options(tmp_path):
 
 def test_options_change_at_a_hangup(tmp_path):
     folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
-    path.write_text("epoch: 1h\nfreq: 49\n")
+    path.write_text("epoch: 1h\nfreq: 49\nservice: shop=x\n")
     with agent(folder, "--config", path, "--keep", "2d", "--max-c", "50%") as process:
         harness.wait_for(folder.exists)
         path.write_text("epoch: 1x\n")
@@ -401,11 +401,12 @@ def test_options_change_at_a_hangup(tmp_path):
             process.send_signal(signal.SIGHUP)
             assert words in process.stderr.readline()
             assert "the options stay as they were" in process.stderr.readline()
-        path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\n")
+        # All that cannot change: another value, a new key, one that is gone.
+        path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\nthreads: true\n")
         process.send_signal(signal.SIGHUP)
-        assert "has another freq, which changes at the next start" in process.stderr.readline()
+        assert process.stderr.readline().endswith("at the next start change: freq, threads, service\n")
         said = process.stderr.readline()
-        assert "was read again: epochs of 1 s, which are kept for 172800 s" in said and "--max-cpu 50 %" in said
+        assert "was read again: epochs of 1 s, which are kept for 172800 s" in said and said.endswith("--max-cpu 50 %\n")
         end(process)
     (name,) = epochs(folder)
     assert as_json(folder)["facts"]["freq_hz"] == "49"

@@ -399,12 +399,15 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 					     ?: cli_select_check(&o->filter, NULL);
 }
 
+/* Bytes of the names of options in a message: all that there are. */
+#define CHANGES_MAX 1024
+
 int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options *agent)
 {
 	/* What can change while the agent runs: agent_change(). */
 	static const char *const changeable[] = {"epoch", "fixed-epochs", "keep", "keep-size", "max-cpu", NULL};
 	struct cli_agent_options fresh;
-	const char *changed;
+	char changed[CHANGES_MAX] = "";
 	bool helped = false;
 	int code;
 
@@ -412,9 +415,10 @@ int cli_agent_read_again(const struct cli_agent_options *o, struct agent_options
 	cli_agent_options_init(&fresh);
 	/* All of it, as at the next start: a file that would be refused then is refused now. */
 	code = cli_agent_parse(&fresh, o->argc, o->argv, &helped);
-	changed = code ? NULL : cli_config_find_change(o->config, fresh.config, changeable);
-	if (changed)
-		log_warn("%s has another %s, which changes at the next start: it cannot while the agent runs",
+	if (!code)
+		cli_config_list_changes(o->config, fresh.config, changeable, changed, sizeof(changed));
+	if (*changed)
+		log_warn("%s has other values of what cannot change while the agent runs; at the next start change: %s",
 			 o->config_path, changed);
 	*agent = fresh.agent;
 	cli_agent_options_free(&fresh);

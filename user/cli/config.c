@@ -314,7 +314,7 @@ static bool is_same(const struct cli_config *before, const yaml_node_t *one, con
 {
 	size_t count;
 
-	if (!other || one->type != other->type)
+	if (one->type != other->type)
 		return false;
 	if (one->type == YAML_SCALAR_NODE)
 		return strcmp(text_of(one), text_of(other)) == 0;
@@ -338,21 +338,30 @@ static bool is_among(const char *name, const char *const names[])
 	return false;
 }
 
-/* Returns the first key of one that the other does not have with the same values. */
-static const char *find_difference(const struct cli_config *one, const struct cli_config *other,
-				   const char *const names[])
+/* Appends a key, unless there is no room for it. */
+static void append_key(const char *key, char *text, size_t size)
 {
-	for (yaml_node_pair_t *pair = first_pair(one); pair < pairs_end(one); pair++) {
-		const char *name = text_of(node_at(one, pair->key));
+	const size_t used = strlen(text);
 
-		if (!is_among(name, names) && !is_same(one, node_at(one, pair->value), other, find_value(other, name)))
-			return name;
-	}
-	return NULL;
+	if (used + strlen(key) + sizeof(", ") <= size)
+		snprintf(text + used, size - used, "%s%s", used ? ", " : "", key);
 }
 
-const char *cli_config_find_change(const struct cli_config *before, const struct cli_config *after,
-				   const char *const names[])
+void cli_config_list_changes(const struct cli_config *before, const struct cli_config *after, const char *const names[],
+			     char *text, size_t size)
 {
-	return find_difference(after, before, names) ?: find_difference(before, after, names);
+	*text = '\0';
+	for (yaml_node_pair_t *pair = first_pair(after); pair < pairs_end(after); pair++) {
+		const char *key = text_of(node_at(after, pair->key));
+		const yaml_node_t *known = find_value(before, key);
+
+		if (!is_among(key, names) && (!known || !is_same(before, known, after, node_at(after, pair->value))))
+			append_key(key, text, size);
+	}
+	for (yaml_node_pair_t *pair = first_pair(before); pair < pairs_end(before); pair++) {
+		const char *key = text_of(node_at(before, pair->key));
+
+		if (!is_among(key, names) && !find_value(after, key))
+			append_key(key, text, size);
+	}
 }

@@ -22,9 +22,12 @@ struct cli_config *cli_config_read(const char *path, const struct cli_option_gro
  * cli_config_free(). Returns 0, or an exit code after one sentence on stderr, with line and column.
  */
 int cli_config_take(const struct cli_config *config);
-/* Returns the first key whose values differ and that is not in the list, which ends with NULL; or NULL. */
-const char *cli_config_find_change(const struct cli_config *before, const struct cli_config *after,
-				   const char *const names[]);
+/*
+ * Writes the keys whose values differ and that are not in the list, which ends with NULL: "freq, mode"; "": there are
+ * none.
+ */
+void cli_config_list_changes(const struct cli_config *before, const struct cli_config *after, const char *const names[],
+			     char *text, size_t size);
 /* Accepts NULL. */
 void cli_config_free(struct cli_config *config);
 
