@@ -209,6 +209,22 @@ def test_killed(tmp_path):
             harness.wait_for(lambda: not any(Path("/proc/%d" % pid).exists() for pid in pids))
 
 
+def test_a_hangup_reads_no_secrets(tmp_path):
+    """Which is said, where there are some."""
+    token, config = tmp_path / "token", tmp_path / "agent.yaml"
+    token.write_text("abc\n", encoding="ascii")
+    token.chmod(0o600)
+    config.write_text("epoch: 1h\n", encoding="ascii")
+    urls = ["--otlp", "http://localhost:%d" % harness.free_port(), "--http-token", token]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with agent(tmp_path / "epochs", "-p", target.pid, *urls, "--config", config, env=HOME) as process:
+            harness.wait_for((tmp_path / "epochs").exists)
+            process.send_signal(signal.SIGHUP)
+            said = process.stderr.readline()
+            end(process)
+    assert said.endswith("; tokens, headers and certificates are read at the start only\n"), said
+
+
 def test_without_what_keeps_files(tmp_path):
     """The agent ends, and its last epoch is sent: it is lost in the folder only."""
     with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:

@@ -191,6 +191,22 @@ def test_a_spool_outlives_an_outage_and_a_restart(folder):
     assert all(file.stat().st_size == 0 for file in path.iterdir())
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_spool_keeps_what_a_token_does_not_open(folder, status):
+    """Tokens are read at the start, and may have been replaced since: the next process sends it with another one."""
+    path = spool_folder(folder)
+    with receiving(*[Answer(status)] * 300) as it, pushing(it.url, spool=path, retry_s=0.1) as pusher:
+        pusher.send("a")
+        pusher.send("b")
+        pusher.until(lambda counts: counts["spooled"] == 2)
+        counts, err = pusher.end(0.2)
+    assert settled(counts) == {} and counts["spooled"] == 2 and counts["sent"] == 0
+    assert "it answers %d; trying again" % status in harness.one_sentence(err)
+    with receiving() as it, pushing(it.url, spool=path) as pusher:
+        counts = pusher.until(lambda counts: counts["sent"] == 2)
+    assert counts["found"] == 2 and sorted(it.names()) == ["a", "b"]
+
+
 def test_a_body_that_is_never_taken_keeps_no_other_from_being_sent(folder):
     """It is given up when others were taken behind it twice."""
     with receiving() as it, pushing(it.url, spool=spool_folder(folder), retry_s=0.1) as pusher:

@@ -29,6 +29,14 @@ struct running {
 	struct agent *agent;
 };
 
+/* Returns whether files with secrets or certificates were read, at the start. */
+static bool has_secrets(const struct agent_options *o)
+{
+	const struct push_options *push = &o->push.common;
+
+	return push->token || push->headers || push->ca || push->certificate || push->key || o->serve.token;
+}
+
 static void on_hangup(void *arg)
 {
 	const struct running *running = arg;
@@ -40,8 +48,12 @@ static void on_hangup(void *arg)
 	else if (cli_agent_read_again(running->options, &fresh))
 		log_warn("the options stay as they were");
 	else if (!agent_change(running->agent, &fresh))
-		log_warn("%s was read again: epochs of %g s, which are kept for %g s and in %.6g MiB; --max-cpu %g %%",
-			 path, fresh.epoch_s, fresh.keep_s, (double)fresh.keep_size / (1 << 20), 100 * fresh.max_cpu);
+		log_warn(
+			"%s was read again: epochs of %g s, which are kept for %g s and in %.6g MiB; --max-cpu %g %%%s",
+			path, fresh.epoch_s, fresh.keep_s, (double)fresh.keep_size / (1 << 20), 100 * fresh.max_cpu,
+			has_secrets(&running->options->agent)
+				? "; tokens, headers and certificates are read at the start only"
+				: "");
 }
 
 /* Returns the options of the session that measures one of the modes. */

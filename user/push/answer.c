@@ -86,6 +86,8 @@ void push_judge(const struct push_answer *answer, struct push_judgement *judgeme
 	} else if (answer->status / 100 == 3) {
 		set_text(judgement, "a redirection, which is not followed: give the URL that it leads to");
 	} else {
+		if (answer->status == 401 || answer->status == 403)
+			judgement->verdict = PUSH_DENIED;
 		read_words(answer, judgement);
 	}
 }

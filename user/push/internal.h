@@ -129,6 +129,7 @@ enum push_verdict {
 	PUSH_TAKEN,
 	PUSH_AGAIN,     /* it may take the body later */
 	PUSH_WRONG,     /* it will never take it */
+	PUSH_DENIED,    /* likewise with this token: one that was read later may be another */
 	PUSH_UNTRUSTED, /* likewise, for its certificate */
 };
 

@@ -249,7 +249,8 @@ static void tell_sent(struct worker *w, const struct push_outcome *outcome)
 
 static void handle(struct worker *w, const struct push_outcome *outcome)
 {
-	if (outcome->verdict == PUSH_AGAIN) {
+	/* Secrets are read at the start: what the spool keeps is sent with those of the next one. */
+	if (outcome->verdict == PUSH_AGAIN || (outcome->verdict == PUSH_DENIED && w->spool->files[0] >= 0)) {
 		try_later(w, outcome);
 		return;
 	}
