@@ -68,6 +68,7 @@ struct agent {
 		struct push *push;                /* NULL: no such receiver is wanted */
 		struct push_counts reported;      /* the counts that were reported last */
 		uint64_t unmade[AGENT_MODES_MAX]; /* as in struct agent_push_metrics */
+		uint32_t from[AGENT_MODES_MAX];   /* with which process the next epoch begins */
 	} receivers[AGENT_RECEIVERS];
 	uint64_t chosen_day; /* 1 + days since 1970 for which it was said whether the host sends; 0: none */
 	struct output_label pyroscope_labels[AGENT_LABELS_MAX]; /* keys are owned */
@@ -127,10 +128,12 @@ struct agent_service {
 /*
  * Hands over each service's part of a profile, while goes_on, given the same argument, says so. Sets *left to the sum
  * of the values that were not handed over, for want of time, or memory, or as take failed, with a negative errno.
- * Returns 0, or -ENOMEM, or the first one of these.
+ * Begins with the service of the process at *from, whatever their number, and sets it to the one for which there was no
+ * time, so that the next epoch begins there. Returns 0, or -ENOMEM, or the first one of these.
  */
-int agent_each_service(const struct profile *p, int (*take)(void *arg, const struct agent_service *service),
-		       bool (*goes_on)(void *arg), void *arg, uint64_t *left);
+int agent_each_service(const struct profile *p, uint32_t *from,
+		       int (*take)(void *arg, const struct agent_service *service), bool (*goes_on)(void *arg),
+		       void *arg, uint64_t *left);
 
 /* samples.c */
 

@@ -146,7 +146,7 @@ static bool has_time(void *arg)
 }
 
 /* Makes requests of an epoch and hands them over. Returns 0 or negative errno; *left: values that were not. */
-static int send_epoch(struct sending *s, const struct profile *profile, uint64_t *left)
+static int send_epoch(struct sending *s, const struct agent_epoch *epoch, uint64_t *left)
 {
 	struct agent *a = s->agent;
 	const struct push_profile how = {
@@ -161,8 +161,9 @@ static int send_epoch(struct sending *s, const struct profile *profile, uint64_t
 	};
 
 	if (how.protocol == PUSH_PYROSCOPE)
-		return agent_each_service(profile, send_service, has_time, s, left);
-	return push_profile(a->receivers[s->receiver].push, profile, &how);
+		return agent_each_service(epoch->profile, &a->receivers[s->receiver].from[epoch->part - a->parts],
+					  send_service, has_time, s, left);
+	return push_profile(a->receivers[s->receiver].push, epoch->profile, &how);
 }
 
 /* Says what was lost since it was last said: a line for each cause. */
@@ -222,7 +223,7 @@ static int take_one(struct agent *a, size_t i, const struct agent_epoch *epoch)
 
 	budget_s = budget_s > BUDGET_LEAST_S ? budget_s : BUDGET_LEAST_S;
 	s.until_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) + budget_s;
-	err = send_epoch(&s, epoch->profile, &left);
+	err = send_epoch(&s, epoch, &left);
 	/* Those that were made for a process that is gone are counted as requests. */
 	if (err && err != -EPIPE) {
 		a->receivers[i].unmade[epoch->part - a->parts] += left;

@@ -91,8 +91,9 @@ static int hand_over(const struct split *s, uint32_t process,
 	return err;
 }
 
-int agent_each_service(const struct profile *p, int (*take)(void *arg, const struct agent_service *service),
-		       bool (*goes_on)(void *arg), void *arg, uint64_t *left)
+int agent_each_service(const struct profile *p, uint32_t *from,
+		       int (*take)(void *arg, const struct agent_service *service), bool (*goes_on)(void *arg),
+		       void *arg, uint64_t *left)
 {
 	const uint32_t count = profile_process_count(p);
 	struct split s = {
@@ -100,6 +101,7 @@ int agent_each_service(const struct profile *p, int (*take)(void *arg, const str
 		.totals = calloc(count + (size_t)1, sizeof(*s.totals)),
 		.chosen = calloc(count + (size_t)1, sizeof(*s.chosen)),
 	};
+	uint32_t begin;
 	int err = 0;
 
 	*left = 0;
@@ -109,7 +111,9 @@ int agent_each_service(const struct profile *p, int (*take)(void *arg, const str
 		goto done;
 	}
 	add_totals(&s);
-	for (uint32_t i = 0; i < count; i++) {
+	begin = *from;
+	for (uint32_t k = 0; k < count; k++) {
+		const uint32_t i = (uint32_t)(((uint64_t)begin + k) % count);
 		uint64_t total;
 		int failed;
 
@@ -117,6 +121,7 @@ int agent_each_service(const struct profile *p, int (*take)(void *arg, const str
 			continue;
 		if (!goes_on(arg)) {
 			*left += sum_totals(&s);
+			*from = i;
 			err = err ?: -ETIME;
 			break;
 		}

@@ -67,9 +67,10 @@ static void test_each_service_once(void **unused)
 	struct profile *p = epoch();
 	struct taken t = {.most = 100};
 	uint64_t left = 1;
+	uint32_t from = 0;
 
 	(void)unused;
-	assert_int_equal(agent_each_service(p, take, goes_on, &t, &left), 0);
+	assert_int_equal(agent_each_service(p, &from, take, goes_on, &t, &left), 0);
 	assert_int_equal(t.services, 5);
 	assert_int_equal(t.total, 63);
 	assert_int_equal(t.of_shop, 1 + 2 + 4);
@@ -82,14 +83,37 @@ static void test_what_is_left_is_counted(void **unused)
 	struct profile *p = epoch();
 	struct taken slow = {.most = 2}, refused = {.most = 100, .fails_at = 1};
 	uint64_t left = 0;
+	uint32_t from = 0;
 
 	(void)unused;
-	assert_int_equal(agent_each_service(p, take, goes_on, &slow, &left), -ETIME);
+	assert_int_equal(agent_each_service(p, &from, take, goes_on, &slow, &left), -ETIME);
 	assert_int_equal(slow.services, 2);
 	assert_int_equal(slow.total + left, 63);
-	assert_int_equal(agent_each_service(p, take, goes_on, &refused, &left), -E2BIG);
+	from = 0;
+	assert_int_equal(agent_each_service(p, &from, take, goes_on, &refused, &left), -E2BIG);
 	assert_int_equal(refused.services, 5);
 	assert_int_equal(left, 1 + 2);
+	profile_free(p);
+}
+
+/* Where each epoch has time for two of five services, each is handed over in turn. */
+static void test_no_service_is_always_left(void **unused)
+{
+	struct profile *p = epoch();
+	uint32_t from = UINT32_MAX;
+	uint64_t sum = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < 5; i++) {
+		struct taken t = {.most = 2};
+		uint64_t left;
+
+		assert_int_equal(agent_each_service(p, &from, take, goes_on, &t, &left), -ETIME);
+		assert_int_equal(t.total + left, 63);
+		sum += t.total;
+	}
+	/* Twice each. */
+	assert_int_equal(sum, 2 * 63);
 	profile_free(p);
 }
 
@@ -98,6 +122,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_service_once),
 		cmocka_unit_test(test_what_is_left_is_counted),
+		cmocka_unit_test(test_no_service_is_always_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
