@@ -4,6 +4,7 @@
 import contextlib
 import gzip
 import os
+import re
 import shutil
 import subprocess
 
@@ -100,6 +101,22 @@ def test_damaged_epochs_are_left_out(tmp_path):
         run = pybpf(*command, "-o", tmp_path / "out.folded")
         assert run.code == 1 and "of the folder %s no epoch can be read" % none in run.err, run
     assert not (tmp_path / "out.folded").exists()
+
+
+def test_epochs_of_another_rate(tmp_path):
+    """It is said from when on they are sampled otherwise, and by which options those before, or since, are chosen."""
+    made, folder = examples.made(tmp_path), tmp_path / "folder"
+    folder.mkdir()
+    for number, name in enumerate(("recursive", "recursive", "lines", "lines")):
+        stem = "20261127T0502%02d.250Z-5000ms-0000000%d" % (5 * number, number + 1)
+        shutil.copy(made / (name + ".pybpf"), folder / (stem + ".pybpf"))
+    run = pybpf("report", folder, env={**os.environ, "TZ": "UTC"})
+    found = re.fullmatch(r"pybpf: (\S+): what was sampled from 2026-11-27 05:02:10 on cannot be added to what was before: .*; choose by "
+                         r"--to '(.*)' or --from '(.*)'\n", run.err)
+    assert run.code == 1 and found and found.group(1) == str(folder), run
+    for option, moment, first in (("--to", found.group(2), "05:02:00"), ("--from", found.group(3), "05:02:10")):
+        run = pybpf("report", folder, option, moment, env={**os.environ, "TZ": "UTC"})
+        assert run.code == 0 and "2 epochs, from 2026-11-27 %s to" % first in run.err, run
 
 
 def test_no_file_to_read(tmp_path):

@@ -308,6 +308,21 @@ int cli_epochs_find(struct cli_paths *paths, char *const operands[], size_t coun
 	return code;
 }
 
+void cli_epochs_refuse_sum(const struct cli_path *path, const struct error *error)
+{
+	const char *name = strrchr(path->name, '/');
+	char begin[CLI_MOMENT_MAX], after[CLI_MOMENT_MAX];
+	struct archive_span span = {0};
+
+	archive_name_read(name + 1, &span);
+	cli_moment_text(span.begin_ms, begin);
+	/* The epoch before may have ended within the second. */
+	cli_moment_text(span.begin_ms + 999, after);
+	log_error("%.*s: what was sampled from %s on cannot be added to what was before: %s; "
+		  "choose by --to '%s' or --from '%s'",
+		  (int)(name - path->name), path->name, begin, error->text, begin, after);
+}
+
 int cli_paths_leave_out(struct cli_paths *paths, size_t index, const struct error *error)
 {
 	struct cli_path *path = &paths->items[index];

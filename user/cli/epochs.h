@@ -58,6 +58,8 @@ int cli_paths_leave_out(struct cli_paths *paths, size_t index, const struct erro
  * stderr if all of a folder were.
  */
 int cli_paths_check_left_out(const struct cli_paths *paths);
+/* Says on stderr that an epoch of a folder is of another kind than those before it, and how to choose either. */
+void cli_epochs_refuse_sum(const struct cli_path *path, const struct error *error);
 /* Says on stderr which time the epochs cover, if there are any, and how many are left out. */
 void cli_epochs_tell(const struct cli_paths *paths);
 /* Closes the files, too. May be called on a zeroed struct. */

@@ -195,7 +195,9 @@ static int add_one(struct profile *to, const struct profile_edit *edit, struct c
 		look_for_under(under, edit, one);
 	err = profile_edit_add(to, one, edit, &error);
 	profile_free(one);
-	if (err && first)
+	if (err == -EINVAL && first && path->epochs)
+		cli_epochs_refuse_sum(path, &error);
+	else if (err && first)
 		log_error("cannot add up %s and %s: %s", first, path->name, error.text);
 	else if (err)
 		log_error("cannot take over %s: %s", path->name, error.text);
