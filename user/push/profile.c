@@ -109,6 +109,18 @@ static void append_text(struct query *to, const char *text)
 		append_byte(to, *text++);
 }
 
+/* Returns whether the label has a name that another one has, which stays: the host's, or one before it. */
+static bool is_taken(const struct push_profile *how, size_t label)
+{
+	const char *key = how->labels[label].key;
+
+	for (size_t i = 0; i < label; i++) {
+		if (strcmp(how->labels[i].key, key) == 0)
+			return true;
+	}
+	return strcmp(key, "host") == 0;
+}
+
 int push_pyroscope_query(const struct profile *p, const struct push_profile *how, char *text, size_t room)
 {
 	struct query query = {.text = text, .room = room};
@@ -121,6 +133,8 @@ int push_pyroscope_query(const struct profile *p, const struct push_profile *how
 	append_name(&query, service_of(p, how));
 	append_encoded(&query, "{");
 	for (size_t i = 0; i < how->nr_labels; i++) {
+		if (is_taken(how, i))
+			continue;
 		append_name(&query, how->labels[i].key);
 		append_encoded(&query, "=");
 		append_name(&query, how->labels[i].value);

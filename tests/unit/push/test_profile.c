@@ -20,6 +20,7 @@ static void test_query(void **unused)
 {
 	struct profile *p = new_profile();
 	const struct output_label labels[] = {{"env", "a b&c"}, {"x,y", "}=\"{"}};
+	const struct output_label twice[] = {{"a_b", "1"}, {"host", "other"}, {"a_b", "2"}};
 
 	(void)unused;
 	assert_int_equal(profile_set_fact(p, PROFILE_FACT_HOST, "node-3"), 0);
@@ -31,6 +32,10 @@ static void test_query(void **unused)
 			    "?name=web%7Bhost%3Dnode-3%7D&from=1700000000&until=1700000061&format=pprof&spyName=pybpf");
 	assert_string_equal(query_of(p, &(struct push_profile){.service = "shop{1}", .labels = labels, .nr_labels = 2}),
 			    "?name=shop_1_%7Benv%3Da%20b%26c%2Cx_y%3D____%2Chost%3Dnode-3%7D"
+			    "&from=1700000000&until=1700000061&format=pprof&spyName=pybpf");
+	/* Pyroscope refuses a label's name that occurs twice: the first one stays, and the host is pybpf's. */
+	assert_string_equal(query_of(p, &(struct push_profile){.service = "shop", .labels = twice, .nr_labels = 3}),
+			    "?name=shop%7Ba_b%3D1%2Chost%3Dnode-3%7D"
 			    "&from=1700000000&until=1700000061&format=pprof&spyName=pybpf");
 	process(p, 3, "job");
 	assert_memory_equal(query_of(p, &(struct push_profile){.service = NULL}), "?name=pybpf%7B", 14);
