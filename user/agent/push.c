@@ -282,7 +282,9 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 		return look_at_each(a);
 	if (a->options.push.top_stacks)
 		largest = profile_keep_largest(epoch->profile, a->options.push.top_stacks);
-	/* Without memory for it all stacks are sent. */
+	if (a->options.push.top_stacks && !largest)
+		log_warn("all stacks of an epoch are sent, whatever --top-stacks says: there is no memory to choose "
+			 "the largest");
 	sent.profile = largest ?: epoch->profile;
 	err = send_to_each(a, &sent);
 	profile_free(largest);
