@@ -79,7 +79,8 @@ struct agent {
 		uint64_t id;             /* of the request */
 		struct agent_part *part; /* which it wants */
 		unsigned seconds;
-		struct profile *profile; /* of the samples since its begin; NULL: it has not begun */
+		struct profile *profile; /* of the samples since its begin; NULL: it has not begun, or is lost */
+		bool is_lost;            /* it lacks samples, and is to be answered so */
 		/* Valid once it has begun. */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */
 		uint64_t begin_ns;              /* since 1970 */
@@ -156,8 +157,8 @@ bool agent_is_half_full(const struct agent_part *part);
 
 /* pulled.c: the profiles that clients wait for. */
 
-/* Adds samples of a part to them. Returns 0 or negative errno. */
-int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
+/* Adds samples of a part to them. One that cannot take them is lost, which its client is told at the next turn. */
+void agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
 /* Drops one. */
 void agent_remove_pulled(struct agent *a, size_t i);
 /* Drops all: nobody will be answered. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/internal.h"
+#include "base/log.h"
 #include "profile/edit.h"
 #include "profile/profile.h"
 
@@ -18,16 +19,26 @@ void agent_drop_pulled(struct agent *a)
 		agent_remove_pulled(a, a->nr_pulled - 1);
 }
 
-int agent_add_to_pulled(const struct agent_part *part, const struct profile *profile)
+/* Without these samples it would be wrong; the epoch, which has them, goes on. */
+static void give_up(struct agent_pulled *pulled, const struct error *error)
 {
-	const struct agent *a = part->agent;
+	log_warn("a profile that was asked for by HTTP is given up: %s", error->text);
+	profile_free(pulled->profile);
+	pulled->profile = NULL;
+	pulled->is_lost = true;
+}
+
+void agent_add_to_pulled(const struct agent_part *part, const struct profile *profile)
+{
+	struct agent *a = part->agent;
 	const struct profile_edit edit = {.no_account = true};
 	struct error error;
-	int err = 0;
 
-	for (size_t i = 0; i < a->nr_pulled && !err; i++) {
-		if (a->pulled[i].part == part && a->pulled[i].profile)
-			err = profile_edit_add(a->pulled[i].profile, profile, &edit, &error);
+	for (size_t i = 0; i < a->nr_pulled; i++) {
+		struct agent_pulled *pulled = &a->pulled[i];
+
+		if (pulled->part == part && pulled->profile &&
+		    profile_edit_add(pulled->profile, profile, &edit, &error))
+			give_up(pulled, &error);
 	}
-	return err;
 }

@@ -15,11 +15,15 @@ int agent_keep_samples(const struct profile *profile, void *arg)
 	const struct profile_edit edit = {.no_account = true};
 	struct agent_part *part = arg;
 	struct error error;
+	int err;
 
 	part->held = part->held ?: profile_new();
 	if (!part->held)
 		return -ENOMEM;
-	return profile_edit_add(part->held, profile, &edit, &error) ?: agent_add_to_pulled(part, profile);
+	err = profile_edit_add(part->held, profile, &edit, &error);
+	if (!err)
+		agent_add_to_pulled(part, profile);
+	return err;
 }
 
 bool agent_is_half_full(const struct agent_part *part)

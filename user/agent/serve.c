@@ -182,7 +182,7 @@ static void begin_profile(struct agent *a, size_t i, const struct session_accoun
 /* Returns whether a profile is to be answered, or to begin. */
 static bool is_due(const struct agent_pulled *pulled, double now)
 {
-	return now >= (pulled->profile ? pulled->end : pulled->part->next_pulled);
+	return !pulled->is_lost && now >= (pulled->profile ? pulled->end : pulled->part->next_pulled);
 }
 
 /*
@@ -261,6 +261,18 @@ static void spare_memory(struct agent *a)
 	}
 }
 
+/* Answers the clients of profiles that are lost. */
+static void drop_lost(struct agent *a)
+{
+	for (size_t i = a->nr_pulled; i-- > 0;) {
+		if (!a->pulled[i].is_lost)
+			continue;
+		answer_text(a, &(struct serve_request){.id = a->pulled[i].id}, 503,
+			    "pybpf had no memory for this profile; choose fewer seconds.\n");
+		agent_remove_pulled(a, i);
+	}
+}
+
 static bool has_due_profile(const struct agent *a, const struct agent_part *part, double now)
 {
 	for (size_t i = 0; i < a->nr_pulled; i++) {
@@ -276,6 +288,7 @@ static int do_profiles(struct agent *a)
 	const double now = clock_s(CLOCK_MONOTONIC);
 	int err = 0;
 
+	drop_lost(a);
 	spare_memory(a);
 	for (size_t i = 0; i < a->nr_parts && !err; i++) {
 		if (has_due_profile(a, &a->parts[i], now))

@@ -510,6 +510,28 @@ static void test_a_sink_that_fails(void **state)
 	assert_int_equal(sunk.value, played.value);
 }
 
+/* A client's profile that cannot take samples is lost alone: the epoch has them, and the run goes on. */
+static void test_a_clients_profile_that_is_lost(void **state)
+{
+	static struct agent a;
+	struct agent_part part = {.agent = &a};
+	struct profile *other = new_profile();
+
+	(void)state;
+	profile_set_measure(other, &(struct profile_measure){"wall", "microseconds", 0});
+	take_in(other, on(other, PROFILE_ROOT, "f", "app.py", 1), process(other, 1, "python"), 1);
+	a = (struct agent){.pulled = {{.part = &part, .profile = other}, {.part = &part, .profile = new_profile()}},
+			   .nr_pulled = 2};
+	sample();
+	assert_int_equal(agent_keep_samples(played.profile, &part), 0);
+	assert_int_equal(profile_total(part.held), 1);
+	assert_true(a.pulled[0].is_lost && !a.pulled[0].profile && !a.pulled[1].is_lost);
+	assert_int_equal(profile_total(a.pulled[1].profile), 1);
+	assert_int_equal(warnings, 1);
+	agent_drop_pulled(&a);
+	profile_free(part.held);
+}
+
 static void test_nothing_grows(void **state)
 {
 	size_t before, after;
@@ -711,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_modes_beside_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_that_fails, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sink_that_fails, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_clients_profile_that_is_lost, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_grows, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
