@@ -21,6 +21,8 @@ from test_agent import agent, as_json, end, epochs, values
 from protobuf import of
 from test_agent_push import HOME, pprof_total
 from test_agent_waits import pprof_sums
+from test_output_failures import below, held, objects
+from test_serve import PROMETHEUS, query
 
 TIME_NS, DURATION_NS = 9, 10  # Profile.time_nanos, duration_nanos
 SECRET = "0123456789abcdef" * 4
@@ -28,7 +30,7 @@ SECRET = "0123456789abcdef" * 4
 
 @contextlib.contextmanager
 def served(folder, *args, **options):
-    """An agent that listens, and the function that asks it: gives the status and the body of an answer."""
+    """An agent that listens, and the function that asks it at its address: gives the status and the body of an answer."""
     with agent(folder, "--listen", ":0", "-v", *args, **options) as process:
         address = None
         while not address:
@@ -44,11 +46,12 @@ def served(folder, *args, **options):
             except urllib.error.HTTPError as refused:
                 return refused.code, refused.read()
 
+        ask.address = address.group(1)
         yield process, ask
 
 
-def metrics(ask):
-    status, body = ask("/metrics")
+def metrics(ask, **headers):
+    status, body = ask("/metrics", **headers)
     assert status == 200
     return {name: float(value) for name, value in re.findall(r"^(\w+(?:{.*})?) (\S+)$", body.decode(), re.MULTILINE)}
 
@@ -104,6 +107,57 @@ def test_promtool(tmp_path):
     assert rows and all(set(re.findall(r"(\w+)=", labels)) == on_the_page()[name] for name, labels in rows), body.decode()
     done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=harness.PATIENCE)
     assert done.returncode == 0 and not done.stdout and not done.stderr, done.stderr.decode()
+
+
+def test_prometheus(tmp_path):
+    """A real one scrapes an agent with two modes, with its token."""
+    if not shutil.which("prometheus"):
+        pytest.skip("prometheus is not installed; tools/install-deps --test installs it")
+    secret, config, port = tmp_path / "token", tmp_path / "config", harness.free_port()
+    secret.write_text(SECRET + "\n", encoding="ascii")
+    secret.chmod(0o600)
+    arguments = ["--listen-token", secret, "--mode", "cpu", "--mode", "wall", "--epoch", "1s"]
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments) as (process, ask):
+            config.write_text(PROMETHEUS % (secret, ask.address[len("http://"):]), encoding="utf-8")
+            argv = ["prometheus", "--config.file=%s" % config, "--storage.tsdb.path=%s" % (tmp_path / "data"), "--web.listen-address=127.0.0.1:%d" % port]
+            with harness.started(harness.tied(argv), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+                harness.wait_for(lambda: query(port, "pybpf_epochs_total").get("", 0) >= 1)
+                lost = query(port, "pybpf_samples_lost_total{mode=%22wall%22}")
+                taken = query(port, "pybpf_samples_taken_total{mode=%22cpu%22}")
+            now = metrics(ask, Authorization="Bearer " + SECRET)
+            end(process)
+    causes = {name for name in now if name.startswith('pybpf_samples_lost_total{mode="wall"')}
+    assert causes == {'pybpf_samples_lost_total{mode="wall",cause="%s"}' % cause for cause in lost} and lost
+    assert 0 < taken[""] <= now['pybpf_samples_taken_total{mode="cpu"}']
+
+
+def test_a_port_that_is_taken(tmp_path):
+    """A second agent there ends with a sentence before it samples, and the first one goes on."""
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid) as (process, ask):
+            address = ask.address[len("http://"):]
+            run = harness.pybpf("agent", "-p", target.pid, "--dir", tmp_path / "second", "--listen", address)
+            assert run.code == 1 and "another program does" in harness.one_sentence(run.err) and address in run.err, run
+            assert not epochs(tmp_path / "second") and ask("/healthz")[0] == 200
+            end(process)
+
+
+def test_nothing_stays_of_one_that_is_killed(tmp_path):
+    """Neither its processes nor what it had in the kernel."""
+    arguments = ["--mode", "cpu", "--mode", "wall", "--epoch", "1s", "--otlp", "http://localhost:%d" % harness.free_port()]
+    before = objects()
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments, env=HOME) as (process, ask):
+            harness.wait_for(lambda: metrics(ask)["pybpf_epochs_total"])
+            assert {kind for kind, _ in objects() - before} >= {"prog", "map"}
+            pids = below(process.pid)
+            assert len(pids) >= 5, pids
+            process.kill()
+            process.wait()
+            for pid in pids:
+                harness.wait_for(lambda pid=pid: not os.path.exists("/proc/%d" % pid))
+    harness.wait_for(lambda: not objects() - before - held(), 30, 1)
 
 
 def test_go_tool_pprof(tmp_path):
