@@ -32,8 +32,8 @@ struct archive_step {
 /*
  * Returns what to do next: first parts of merged epochs are removed; then what is too old; epochs of one hour are
  * merged when they are older than a part of keep_ms, or when all are too large together; at last the oldest is removed
- * until they are not. The newest epoch stays, and so does what cannot
- * be removed, whose size counts. now_ms: since 1970.
+ * until they are not. The newest epoch stays, and so does what cannot be removed, whose size counts. now_ms: since
+ * 1970.
  */
 struct archive_step archive_retain(const struct archive_list *list, const struct archive_limits *limits,
 				   uint64_t now_ms);

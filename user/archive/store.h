@@ -52,9 +52,8 @@ void archive_store_discard(const struct archive_store *store, struct archive_fil
 /*
  * Does what archive_retain() says next. Returns 1 if it did something, 0 if there is nothing to do, or negative errno
  * with one sentence in *error. An epoch that cannot be read or added to others stays as it is, and those around it are
- * merged by the next calls, and so
- * are those around one that cannot be removed; limits->merge_from is raised where epochs cannot be merged for want of
- * memory or room.
+ * merged by the next calls, and so are those around one that cannot be removed; limits->merge_from is raised where
+ * epochs cannot be merged for want of memory or room.
  */
 int archive_store_retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms,
 			 struct error *error);
