@@ -37,7 +37,8 @@ class Suspended:
 
     def __init__(self, says, folded, account, told):
         self.says, self.account, self.told = says, account, told
-        self.all = harness.parse(folded)
+        # Where the command took long to begin, such as chroot, its process has two names, and stacks begin with them.
+        self.all = [(stack[stack[0].file.isdigit() :], us) for stack, us in harness.parse(folded)]
         self.stacks = [
             (tuple(frame.text for frame in stack[1:]), us / 1e6) for stack, us in self.all if stack[0].text == ROOT
         ]
