@@ -24,13 +24,13 @@ if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload || true
 	if [ "$1" = purge ]; then
 		systemctl --quiet disable pybpf-agent.service 2>/dev/null || true
+		rm -f /etc/systemd/system/*.wants/pybpf-agent.service
 	fi
 fi
 """,
 }
 
-# rpm's own Lua: a root may have no shell, as long as it has no systemd. arg[2] counts the versions that are left. The old
-# version's files are there when its %postun is run, so that %post starts the agent again.
+# rpm's own Lua: a root may have no shell, as long as it has no systemd. arg[2] counts the versions that are left.
 RPM_SCRIPTS = """%post -p <lua>
 if posix.access("/run/systemd/system") then
     os.execute("systemctl daemon-reload")

@@ -185,8 +185,8 @@ static int remove_epoch(struct archive_store *store, size_t index, struct error 
 	if (unlinkat(store->folder, name, 0) && errno != ENOENT) {
 		/* What concerns the whole disk may pass. */
 		list->epochs[index].is_stuck = errno != EROFS;
-		return error_set(error, -errno, "cannot remove %s: %s; the next agent tries again", name,
-				 strerror(errno));
+		return error_set(error, -errno, "cannot remove %s: %s%s", name, strerror(errno),
+				 list->epochs[index].is_stuck ? "; the next agent tries again" : "");
 	}
 	memmove(&list->epochs[index], &list->epochs[index + 1], (list->count - index - 1) * sizeof(*list->epochs));
 	list->count--;

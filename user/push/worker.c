@@ -222,14 +222,17 @@ static void try_later(struct worker *w, const struct push_outcome *outcome)
 
 	w->current->attempts++;
 	w->next_try_s = now + push_wait_s(++w->failures, outcome->retry_after_s, random_share());
-	if (!w->said_failing)
+	if (!w->said_failing && outcome->verdict == PUSH_DENIED)
+		log_warn("cannot send to %.*s: %s; the spool keeps it; restart the agent once its token is valid",
+			 SHOWN(w), outcome->text);
+	else if (!w->said_failing)
 		log_warn("cannot send to %.*s: %s; trying again for %g s", SHOWN(w), outcome->text,
 			 w->process->retry_s);
 	w->said_failing = true;
 	if (w->next_try_s > w->current->first_s + w->process->retry_s) {
 		w->next_try_s = w->next_try_s > now + w->process->retry_s ? now + w->process->retry_s : w->next_try_s;
 		/* The next attempts are another body's. */
-		leave(w, PUSH_GIVEN_UP);
+		leave(w, outcome->verdict == PUSH_DENIED ? PUSH_REFUSED : PUSH_GIVEN_UP);
 	} else {
 		w->shared->retried++;
 	}

@@ -271,6 +271,14 @@ static void test_code_of_processes_that_have_ended(void **state)
 	forget_made(&w, i, 10000 + NATIVE_MADE_MAX);
 	assert_int_equal(map_made(&w, 1), i);
 	assert_int_equal(w.files.known.count, NATIVE_MADE_MAX);
+	/* And so many in all: the names of each stay. */
+	while (w.files.made_ever < NATIVE_MADE_EVER_MAX) {
+		forget_made(&w, i, at(&w, i)->id.size);
+		i = map_made(&w, 20000 + w.files.made_ever);
+		assert_int_not_equal(i, INTERN_NONE);
+	}
+	forget_made(&w, i, at(&w, i)->id.size);
+	assert_int_equal(map_made(&w, 40000), INTERN_NONE);
 	end(&w);
 }
 

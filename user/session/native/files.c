@@ -57,6 +57,7 @@ static void show_made(const struct native_files *f, const struct native_known_fi
 static void describe_made(struct native_files *f, struct native_known_file *file)
 {
 	f->made++;
+	f->made_ever++;
 	native_made_about(&file->source.mapped, &file->about);
 	file->is_known = true;
 	file->state = NATIVE_FILE_NONE;
@@ -68,11 +69,12 @@ static uint32_t add_made(struct native_files *f, const struct native_known_file 
 {
 	uint32_t i = intern_find(&f->known, fresh);
 
-	if (i != INTERN_NONE || f->made >= NATIVE_MADE_MAX)
+	if (i != INTERN_NONE || f->made >= NATIVE_MADE_MAX || f->made_ever >= NATIVE_MADE_EVER_MAX)
 		return i;
 	for (i = 0; f->nr_over && i < f->known.count; i++) {
 		if (!native_files_at(f, i)->is_over)
 			continue;
+		native_stops_free(native_files_at(f, i)->stops);
 		intern_replace(&f->known, i, fresh);
 		f->nr_over--;
 		*added = true;
@@ -126,8 +128,7 @@ static void hide_table(struct native_files *f, struct native_known_file *file)
 	file->shown = (struct native_shown){0};
 }
 
-/* Takes tables that no process uses away. Returns whether there were any. */
-static bool make_room(struct native_files *f, double now)
+bool native_files_make_room(struct native_files *f, double now)
 {
 	bool made = false;
 
@@ -163,7 +164,7 @@ static void retry_refused(struct native_files *f, struct native_known_file *file
 		file->tries = 0;
 		return;
 	}
-	if (make_room(f, now))
+	if (native_files_make_room(f, now))
 		file->retry_pause_s = 0;
 	put_off(file, now);
 }
@@ -191,6 +192,8 @@ static void end_making(struct native_known_file *file, enum native_file_state st
 {
 	file->is_filled = false;
 	file->state = state;
+	if (state == NATIVE_FILE_THERE)
+		file->retry_pause_s = 0;
 	if (state == NATIVE_FILE_THERE || !file->shown.pages)
 		return;
 	file->state = NATIVE_FILE_THERE;
@@ -237,7 +240,7 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 		return;
 	}
 	/* The pages that are given back may be used a second later. */
-	if (err == -E2BIG && make_room(f, now)) {
+	if (err == -E2BIG && native_files_make_room(f, now)) {
 		file->try_at = now + RETRY_S;
 		return;
 	}

@@ -58,12 +58,14 @@ struct native_known_file {
 
 /* Most living processes' windows of code in no file (native/made.h). Those of others are not followed. */
 #define NATIVE_MADE_MAX 1024
+/* Likewise of all that a run has known: each leaves its names, which have about a KiB. */
+#define NATIVE_MADE_EVER_MAX 8192
 
 struct native_files {
 	struct native_pages *pages;
 	struct native_frames *frames;
 	struct intern known; /* struct native_known_file */
-	uint32_t there, made;
+	uint32_t there, made, made_ever;
 	uint32_t nr_over; /* files that have is_over set */
 	uint64_t rows, refused, unreadable;
 };
@@ -78,6 +80,8 @@ static inline struct native_known_file *native_files_at(const struct native_file
 	return intern_item(&f->known, index);
 }
 
+/* Takes tables that no process uses away. Returns whether there were any. now: CLOCK_MONOTONIC seconds. */
+bool native_files_make_room(struct native_files *f, double now);
 /*
  * Returns the index of a file whose table is to be made, or INTERN_NONE: also of one that found no room before, if
  * there may be room now. now: CLOCK_MONOTONIC seconds.

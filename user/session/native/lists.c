@@ -68,24 +68,24 @@ static int show_list(struct session *s, struct mapper *mapper, const struct pybp
 
 static void show(struct session *s, struct mapper *mapper, double now)
 {
-	const struct session_native_state *n = s->native;
+	struct session_native_state *n = s->native;
 	struct pybpf_native_mapping *list = calloc(mapper->count + 1u, sizeof(*list));
 	int err;
 
 	mapper->is_unshown = false;
-	if (!list || !mapper->count) {
-		free(list);
-		return;
-	}
-	for (uint32_t i = 0; i < mapper->count; i++)
+	for (uint32_t i = 0; list && i < mapper->count; i++)
 		place(native_files_at(&n->files, mapper->mappings[i].file), &mapper->mappings[i], &list[i]);
-	qsort(list, mapper->count, sizeof(*list), compare_mappings);
-	err = show_list(s, mapper, list, now);
+	if (list)
+		qsort(list, mapper->count, sizeof(*list), compare_mappings);
+	err = !list ? -ENOMEM : mapper->count ? show_list(s, mapper, list, now) : -ENOENT;
 	if (err) {
 		/* The list that is there may lead to pages of tables that are others' soon. */
 		kernel_delete_native_list(s->kernel, mapper->proc_id);
-		native_hide(s->native, mapper, now);
-		log_debug("native frames: the mappings of process %d find no room: %s", mapper->pid, strerror(-err));
+		native_hide(n, mapper, now);
+		/* It is shown at a later look. */
+		if (err == -E2BIG)
+			native_files_make_room(&n->files, now);
+		log_debug("native frames: the mappings of process %d are not shown: %s", mapper->pid, strerror(-err));
 	}
 	free(list);
 }
