@@ -46,7 +46,8 @@ def stacks(library, burn, call):
                 python.append(frame.name)
             elif frame.file == library.name and python:
                 native[python[-1]].append(frame.name)
-        if python[:1] == ["<module>"] and len(python) > 1:
+        # While modules are imported, namedtuple() runs code of a string, too.
+        if python[:1] == ["<module>"] and len(python) > 1 and python[1] != "<module>":
             found.append((python, any(frame.text == MARK for frame in stack), native, count))
     return found
 
