@@ -9,7 +9,7 @@
 struct native_known_file *native_sharing_find(const struct native_files *f, const struct native_known_file *file);
 /* The file stands for the other one's table, too. */
 void native_sharing_begin(struct native_known_file *file, struct native_known_file *same);
-/* Returns how many of those that stand for the file's table processes map. */
+/* Returns how many of the files that share the table are mapped by processes. */
 uint32_t native_sharing_count_used(const struct native_files *f, const struct native_known_file *file);
 /* The file alone stands for its table from now on: the others have theirs made again when a process maps them. */
 void native_sharing_end(const struct native_files *f, struct native_known_file *file);
