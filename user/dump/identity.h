@@ -25,8 +25,8 @@ void dump_above_init(struct dump_above *above);
 void dump_above_free(struct dump_above *above);
 
 /*
- * Prints the value of a variable: with the addresses of objects if the snapshot has another one that is described
- * alike, and only briefly if it was printed above, with the same text.
+ * Prints a variable's value. Objects have their addresses where the snapshot has another object with the same
+ * description; a value that was printed above with the same text is shortened.
  */
 void dump_print_value(const struct dump_process *process, const struct dump_local *local, struct dump_above *above,
 		      FILE *out);
