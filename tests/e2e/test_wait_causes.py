@@ -168,7 +168,7 @@ def test_a_wait_from_before_the_run_has_its_peer_and_the_name_of_its_thread(pyth
 def test_the_clients_of_a_server_are_one():
     with harness.target(fast_python(), "causes.py", "clients") as target:
         run = harness.record(target.pid, "--mode=wall", seconds=0.5, rate=99)
-        # Of those that wait when they are looked at.
+        # dump shows the clients that wait at that moment.
         peer = re.compile(r"\[network: tcp 127\.0\.0\.1:\d+\]")
         harness.wait_for(lambda: len(set(peer.findall(pybpf("dump", "-p", target.pid).out))) > 10)
     clients = {leaf for leaf in waits(run) if leaf.startswith("[network")}
