@@ -95,7 +95,8 @@ def test_go(tmp_path):
     for python, is_marked, native, count in found:
         assert not any("ng_call" in name for name in native["burns"]), native
         assert not any(name == "main.spin" or "ng_burn" in name for name in native["calls"]), native
-        assert is_marked or python[-1] == "calls" or native["burns"][:1] == ["ng_burn"], native
+        # Before and after the call ctypes is at work.
+        assert is_marked or native["burns"][:1] in ([], ["ng_burn"]), native
         for caller, callee in itertools.chain(*(zip(names, names[1:]) for names in native.values())):
             assert caller.startswith(GO_CALLERS.get(callee, "")), (caller, callee)
         spins += count if "main.spin" in native["burns"] else 0
