@@ -70,6 +70,8 @@ THOROUGH = {
     "test_bench": None,
     "test_debuginfod::test_debuginfod": None,
     "test_dist": None,
+    "test_dist_arm64": None,
+    "test_dist_image": None,
     "test_databases::test_functions_of_a_service_over_a_day": None,
     "test_databases::test_parquet": None,
     "test_databases::test_the_share_of_each_service_by_hour": None,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import artefacts
 import browser
 import harness
 import known as knowledge
@@ -112,6 +113,21 @@ def folder():
 def known(profiler, tmp_path_factory):
     """A recording that readers of all formats are held against."""
     return knowledge.Known(tmp_path_factory.mktemp("known"))
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory):
+    """What make dist makes."""
+    folder = tmp_path_factory.mktemp("dist")
+    artefacts.pack(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def busy():
+    """A program that artefacts.check_profile() knows."""
+    with harness.target(harness.default_python(), "shares.py") as target:
+        yield target
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ import pythons
 
 TOP = Path(__file__).resolve().parent.parent.parent
 PYBPF = os.environ.get("PYBPF") or str(TOP / "build" / "pybpf")
+STATIC = Path(PYBPF).resolve().parent / "pybpf-static"
 LINE = re.compile(r"(.*) (\d+)", re.S)
 FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.S)
 ESCAPE = re.compile(r"\\(\\|x[0-9a-f]{2})")

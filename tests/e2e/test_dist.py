@@ -1,98 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What make dist makes, used from its file alone as its user would: pip, dpkg, tar, a container; the same bytes again."""
+"""What make dist makes, used from its file alone as its user would: pip, dpkg, rpm, tar; the same bytes again."""
 
 import email
-import gzip
 import hashlib
-import io
 import json
 import os
 import platform
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-import urllib.request
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import yaml
 
-import containers
-import formats
 import harness
-import nameserver
 import pythons
-import receiver
-import test_static
 import test_systemd
-from harness import PYBPF, TOP, total
+from artefacts import BUILD, BUILD_LIMIT_S, CLEAN, EPOCH, check_paths, check_profile, deb_files, make_dist, only, pack, run
+from harness import PYBPF, STATIC, TOP
 
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tools/dist")]
 
 import linked  # noqa: E402
 import peers  # noqa: E402
 
-BUILD = Path(PYBPF).resolve().parent
-BUILD_LIMIT_S = 900
-CONTAINER = "pybpf-dist-%d" % os.getpid()
 SUITES = ("bookworm", "trixie", "sid")
-EPOCH = "1700000000"
 UNIT = "/usr/lib/systemd/system/pybpf-agent.service"
-CLEAN = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD", "SOURCE_DATE_EPOCH")}
-
-
-def make_dist(top, *options):
-    done = subprocess.run(["make", "-s", "-j2", *map(str, options), "dist"], cwd=top, env={**CLEAN, "SOURCE_DATE_EPOCH": EPOCH},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
-
-
-def pack(folder, *options):
-    """Packs the binary that make test-programs has linked."""
-    if not shutil.which("dpkg-deb"):
-        pytest.skip("make dist makes packages on Debian")
-    return make_dist(TOP, "-o", PYBPF, "-o", test_static.STATIC, "BUILD=%s" % BUILD, "DIST=%s" % folder, *options)
-
-
-@pytest.fixture(scope="session")
-def dist(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dist")
-    pack(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
 def sdist(dist):
     return dist / ("pybpf-%s.tar.gz" % harness.pybpf("version").out.split()[1])
-
-
-def only(dist, pattern):
-    (path,) = dist.glob(pattern)
-    return path
-
-
-@pytest.fixture(scope="session")
-def busy():
-    with harness.target(harness.default_python(), "shares.py") as target:
-        yield target
-
-
-def run(argv, **options):
-    done = subprocess.run([*map(str, argv)], capture_output=True, text=True, timeout=harness.PATIENCE, **options)
-    assert done.returncode == 0, (argv, done.stdout[-2000:], done.stderr[-2000:])
-    return done.stdout
-
-
-def check_profile(folded):
-    stacks = harness.parse(folded)
-    assert total(stacks) > 0 and all(any(frame.name == "work" for frame in stack) for stack, _ in stacks)
 
 
 def test_sums(dist):
@@ -123,18 +65,8 @@ def test_times_and_owners(dist):
                 assert (member.mtime, member.uid, member.gid, member.uname) == (int(EPOCH), 0, 0, ""), (path, member.name)
 
 
-def check_paths(folder, program):
-    """No file that is packed, which compression would hide it in, names a folder of the builder; nor does what strip leaves only in the build-id."""
-    words = "|".join(re.escape(str(place)) for place in (TOP, BUILD, Path.home(), pythons.cache(), folder) if len(place.parts) > 1)
-    files = [path for path in (folder / "pybpf-stage").rglob("*") if path.is_file()]
-    assert folder / "pybpf-stage/usr/bin/pybpf" in files
-    for path in [program, *files]:
-        # /proc/PID/root is a folder of any process.
-        assert re.findall(rb"(?<![\w%])(?:" + words.encode() + rb")/.{,40}", path.read_bytes()) == [], path
-
-
 def test_no_path_of_the_builder(dist):
-    check_paths(dist, test_static.STATIC)
+    check_paths(dist, STATIC)
 
 
 def test_files_of_others_stay(tmp_path):
@@ -195,7 +127,7 @@ def test_bill_of_materials(dist):
     document = json.loads(only(dist, "*.spdx.json").read_text())
     packages = {package["name"]: package for package in document["packages"]}
     assert document["spdxVersion"] == "SPDX-2.3" and document["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
-    linked = {row[0] for row in (line.split() for line in run([test_static.STATIC, "version", "-v"]).splitlines()[1:])}
+    linked = {row[0] for row in (line.split() for line in run([STATIC, "version", "-v"]).splitlines()[1:])}
     sources = {"libelf": "elfutils", "liblzma": "xz-utils", "libyaml-0": "libyaml"}
     assert {sources.get(name, name) for name in linked} < set(packages)
     assert {"glibc", "xz-utils", "bzip2"} < set(packages) and packages["libmicrohttpd"]["licenseConcluded"] == "LGPL-2.1-or-later"
@@ -362,6 +294,7 @@ def test_sdist_by_pip(sdist, tmp_path):
 
 # Debian's package
 
+
 INSTALL = """
 set -e
 root=$1; over=$2; shift 2
@@ -406,13 +339,6 @@ def test_deb_in_a_clean_root(dist, suite, busy):
         check_profile(folded)
     finally:
         shutil.rmtree(over)
-
-
-def deb_files(path):
-    """Name -> content."""
-    packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", path], stdout=subprocess.PIPE, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}
 
 
 def test_deb_has_the_licences(dist):
@@ -483,82 +409,6 @@ def test_deb_by_lintian(dist):
     assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), done.stdout
 
 
-# For arm64, made on another machine
-
-
-@pytest.fixture(scope="module")
-def arm64(tmp_path_factory):
-    cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
-    if platform.machine() != "x86_64" or not shutil.which("aarch64-linux-gnu-gcc"):
-        pytest.skip("nothing is built for arm64 here; tools/install-deps --arm64 installs what it takes")
-    if not (cache / "arm64-bookworm/usr/lib/aarch64-linux-gnu/libcares.a").exists():
-        pytest.skip("no libraries of arm64: tools/setup-pythons arm64-bookworm fetches them")
-    folder = tmp_path_factory.mktemp("arm64")
-    flags = (BUILD / "flags").read_text(encoding="utf-8")
-    make_dist(TOP, "ARCH=arm64", "BUILD=%s" % (BUILD / "arm64"), "DIST=%s" % folder, *(["WERROR=1"] if "-Werror" in flags else []))
-    return folder
-
-
-def check_arm64(binary):
-    """A position-independent program of arm64 (ET_DYN, EM_AARCH64) that names no loader (PT_INTERP)."""
-    assert binary[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<HH", binary, 16) == (3, 183)
-    (start,), (size, count) = struct.unpack_from("<Q", binary, 32), struct.unpack_from("<HH", binary, 54)
-    kinds = [struct.unpack_from("<I", binary, start + index * size)[0] for index in range(count)]
-    assert 1 in kinds and 3 not in kinds
-
-
-def test_arm64_packages(arm64):
-    """Each holds the same program, for this machine by its name and by what it says of itself."""
-    with tarfile.open(only(arm64, "*-linux-aarch64.tar.gz")) as archive:
-        (member,) = [one for one in archive if one.name.endswith("/bin/pybpf")]
-        binary = archive.extractfile(member).read()
-    check_arm64(binary)
-    with zipfile.ZipFile(only(arm64, "*-manylinux_2_17_aarch64.musllinux_1_1_aarch64.whl")) as archive:
-        (name,) = [one for one in archive.namelist() if one.endswith(".data/scripts/pybpf")]
-        assert archive.read(name) == binary
-    assert run(["dpkg-deb", "-f", only(arm64, "*_arm64.deb"), "Architecture"]) == "arm64\n"
-    assert deb_files(only(arm64, "*_arm64.deb"))["./usr/bin/pybpf"] == binary
-    assert run(["rpm", "-qp", "--qf", "%{ARCH} %{OS}", only(arm64, "*.aarch64.rpm")]) == "aarch64 linux"
-
-
-def test_arm64_image(arm64, tmp_path):
-    config = unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
-    assert (config["architecture"], config["os"]) == ("arm64", "linux")
-    check_arm64((tmp_path / "pybpf").read_bytes())
-
-
-def test_arm64_bill_of_materials(arm64):
-    """The libraries of arm64's root, not those of this machine; the compiler's with the version of its sources."""
-    document = json.loads(only(arm64, "*-aarch64.spdx.json").read_text())
-    packages = {package["name"]: package["versionInfo"] for package in document["packages"]}
-    assert {"glibc", "gcc-12", "elfutils", "libbpf", "ncurses", "curl", "openssl", "c-ares", "libmicrohttpd"} < set(packages)
-    assert re.match(r"12\.\d", packages["gcc-12"]), packages
-
-
-def test_arm64_has_no_path_of_the_builder(arm64):
-    check_paths(arm64, BUILD / "arm64/pybpf-static")
-
-
-needs_qemu = pytest.mark.skipif(not shutil.which("qemu-aarch64-static"),
-                                reason="qemu-aarch64-static is not installed; tools/install-deps --arm64 installs it")
-
-
-@needs_qemu
-def test_arm64_starts(arm64, tmp_path):
-    unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
-    assert run(["qemu-aarch64-static", tmp_path / "pybpf", "version"]) == harness.pybpf("version").out.strip() + " (static)\n"
-
-
-@needs_qemu
-def test_arm64_sends(arm64, tmp_path):
-    unpack_image(only(arm64, "*-image-arm64.tar"), tmp_path)
-    paths, saved = receiver.certificate(tmp_path), formats.made(tmp_path) / "recursive.pybpf"
-    with receiver.receiving(context=receiver.server_context(paths)) as it:
-        run(["qemu-aarch64-static", tmp_path / "pybpf", "report", saved, "-o", it.url, "--http-ca", paths[0]])
-    (request,) = it.requests
-    assert b"cpython" in gzip.decompress(request.body)
-
-
 # The rpm
 
 
@@ -575,248 +425,3 @@ def test_rpm_in_a_root(dist, tmp_path, busy):
     assert not (tmp_path / "usr/bin/pybpf").exists()
     told = run(["rpm", "-qp", "--qf", "%{BUILDHOST} %{BUILDTIME} %{LICENSE}", only(dist, "*.rpm")])
     assert told.startswith("localhost %s Apache-2.0" % EPOCH)
-
-
-# The image
-
-
-def unpack_image(path, folder):
-    """As a runtime does, by digest. Returns the image's configuration."""
-    with tarfile.open(path) as archive:
-        def blob(digest):
-            content = archive.extractfile("blobs/sha256/" + digest.partition(":")[2]).read()
-            assert "sha256:" + hashlib.sha256(content).hexdigest() == digest
-            return content
-
-        index = json.load(archive.extractfile("index.json"))
-        manifest = json.loads(blob(index["manifests"][0]["digest"]))
-        config = json.loads(blob(manifest["config"]["digest"]))
-        layer = gzip.decompress(blob(manifest["layers"][0]["digest"]))
-        (old,) = json.load(archive.extractfile("manifest.json"))
-        assert old["Layers"] == ["blobs/sha256/" + manifest["layers"][0]["digest"].partition(":")[2]]
-    assert config["rootfs"]["diff_ids"] == ["sha256:" + hashlib.sha256(layer).hexdigest()]
-    with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
-        archive.extractall(folder)
-    return config
-
-
-def write_bundle(dist, folder, arguments, capabilities, mounts=(), no_new_privileges=True):
-    """For runc: on a root that is read-only, with the host's processes and no more than these rights."""
-    (folder / "rootfs").mkdir()
-    image = unpack_image(only(dist, "*-image-*.tar"), folder / "rootfs")
-    for mount in mounts:
-        (folder / "rootfs" / mount["destination"].lstrip("/")).mkdir(parents=True, exist_ok=True)
-    run(["runc", "spec"], cwd=folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["process"].update(terminal=False, args=[*image["config"]["Entrypoint"], *map(str, arguments)],
-                             capabilities={kind: ["CAP_" + name for name in capabilities] for kind in ("bounding", "effective", "permitted")})
-    config["linux"]["namespaces"] = [one for one in config["linux"]["namespaces"] if one["type"] in ("mount", "ipc", "uts")]
-    places = {mount["destination"] for mount in mounts}
-    config["mounts"] = [mount for mount in config["mounts"] if mount["destination"] not in places] + list(mounts)
-    config["linux"]["seccomp"] = json.loads((TOP / "docs/seccomp.json").read_text())
-    # Without it runc has the filter before it has given up its own rights.
-    config["process"]["noNewPrivileges"] = no_new_privileges
-    assert config["root"]["readonly"]
-    (folder / "config.json").write_text(json.dumps(config))
-
-
-def run_image(dist, folder, *arguments, **options):
-    write_bundle(dist, folder, *arguments, **options)
-    return run(["runc", "run", CONTAINER], cwd=folder)
-
-
-needs_runc = pytest.mark.skipif(not shutil.which("runc"), reason="runc is not installed; tools/install-deps --test installs it")
-
-
-TRACEFS = {"destination": "/sys/kernel/tracing", "type": "bind", "source": harness.TRACEFS, "options": ["rbind", "ro"]}
-
-
-@needs_runc
-@pytest.mark.parametrize("arguments, shows", [
-    (["-p", "PID", "-d", 1], r"work \(shares\.py"),
-    (["-p", "PID", "-d", 1, "--mode=wall", "--threads", "-f", "json"], "shares.py"),
-    (["-p", "PID", "-d", 1, "--mode=gil", "--async", "--stats"], ""),
-    (["-p", "PID", "-d", 1, "--event=tracepoint:sched:sched_switch", "--kernel"], ""),
-    (["--all", "-d", 1, "--by=container"], r"\[host\]"),
-    (["ps", "-p", "PID"], "shares.py"),
-    (["dump", "-p", "PID", "--locals"], "Process PID"),
-    (["dump", "-p", "PID", "--native"], r"^  C "),
-    (["top", "-p", "PID", "--output", "jsonl", "-d", 1], '"functions"'),
-    (["doctor"], "the main job can run"),
-], ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value)))
-def test_image_with_few_rights(dist, tmp_path, busy, arguments, shows):
-    """Three capabilities, and the system calls of docs/seccomp.json."""
-    words = [str(busy.pid) if word == "PID" else word for word in arguments]
-    out = run_image(dist, tmp_path, words, ["BPF", "PERFMON", "SYS_PTRACE"], [TRACEFS])
-    assert re.search(shows.replace("PID", str(busy.pid)), out, re.M), out
-
-
-@needs_runc
-def test_image_sends_and_serves(dist, tmp_path, busy):
-    """An agent of the image, with the capabilities to become a user without rights, too: names by resolv.conf, TLS by the certificates of a mounted folder."""
-    etc, port = tmp_path / "etc", harness.free_port()
-    (etc / "ssl/certs").mkdir(parents=True)
-    (etc / "resolv.conf").write_text("nameserver %s\n" % nameserver.ADDRESS)
-    paths = receiver.certificate(tmp_path, nameserver.NAME)
-    shutil.copy(paths[0], etc / "ssl/certs/ca-certificates.crt")
-    mounts = [{"destination": "/etc", "type": "bind", "source": str(etc), "options": ["rbind", "ro"]}]
-    (tmp_path / "bundle").mkdir()
-    with receiver.receiving(context=receiver.server_context(paths)) as it, nameserver.answering(), ThreadPoolExecutor(1) as other:
-        arguments = ["agent", "-p", busy.pid, "--epoch", "1s", "--otlp", "https://%s:%d" % (nameserver.NAME, it.server.server_port),
-                     "--listen", "127.0.0.1:%d" % port]
-        running = other.submit(run_image, dist, tmp_path / "bundle", arguments, ["BPF", "PERFMON", "SYS_PTRACE", "SETUID", "SETGID"], mounts)
-        try:
-            harness.wait_for(lambda: it.requests or running.done())
-            assert not running.done(), running.result()
-            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=harness.PATIENCE) as answer:
-                assert b"pybpf_requests_sent_total" in answer.read()
-        finally:
-            subprocess.run(["runc", "kill", CONTAINER, "TERM"], check=False)
-        running.result()
-    assert all(b"cpython" in gzip.decompress(request.body) for request in it.requests)
-
-
-@needs_runc
-def test_image_as_docker_runs_it(dist, tmp_path, busy):
-    check_profile(run_image(dist, tmp_path, ["-p", busy.pid, "-d", 1], ["BPF", "PERFMON", "SYS_PTRACE"], no_new_privileges=False))
-
-
-def test_seccomp_profile_has_what_runs_need():
-    """Each call that pybpf allows itself later is one that its container may have allowed it."""
-    named = set(re.findall(r"\{SYS_(\w+)", (TOP / "user/rights/filter.c").read_text()))
-    (allowed,) = json.loads((TOP / "docs/seccomp.json").read_text())["syscalls"]
-    assert len(named) > 50 and named <= set(allowed["names"]) and allowed["names"] == sorted(set(allowed["names"]))
-    assert not {"mount", "init_module", "reboot", "kexec_load", "unshare", "keyctl"} & set(allowed["names"])
-
-
-def manifest():
-    """The DaemonSet of the page, and its container."""
-    text = (TOP / "docs/containers.md").read_text(encoding="utf-8")
-    found = yaml.safe_load("\n".join(re.search(r"^(?:    .*\n)+", text[text.index("    apiVersion: "):], re.M).group().splitlines()))
-    return found, found["spec"]["template"]["spec"]["containers"][0]
-
-
-def conforms(document):
-    try:
-        command = peers.kubeconform()
-    except peers.Missing as missing:
-        pytest.skip(str(missing))
-    done = subprocess.run(command, input=yaml.safe_dump(document), capture_output=True, text=True, timeout=harness.PATIENCE)
-    return done.returncode == 0, done.stdout + done.stderr
-
-
-def test_daemon_set_by_schema():
-    """That of Kubernetes 1.30; what it would refuse is found."""
-    found, container = manifest()
-    good, told = conforms(found)
-    assert good, told
-    container["securityContext"]["capabilities"]["add"] = "BPF"
-    good, told = conforms(found)
-    assert not good and "expected array" in told
-    found, _ = manifest()
-    found["spec"]["template"]["spec"]["hostPid"] = True
-    good, told = conforms(found)
-    assert not good and "'hostPid' not allowed" in told
-
-
-def mounts_of(pod, places):
-    """A container's mounts. places: the folders that stand for volumes, by their names."""
-    sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume}
-    sources.update(places)
-    return [{"destination": mount["mountPath"], "type": "bind", "source": str(sources[mount["name"]]),
-             "options": ["rbind", "ro" if mount.get("readOnly") else "rw"]} for mount in pod["containers"][0]["volumeMounts"]]
-
-
-def check_rights(pod):
-    """Those that runc is told of otherwise than by the manifest. Returns the capabilities."""
-    (container,) = pod["containers"]
-    assert pod["hostPID"] and container["image"] == "pybpf:" + harness.pybpf("version").out.split()[1]
-    rights = container["securityContext"]
-    assert rights["capabilities"]["drop"] == ["ALL"] and rights["readOnlyRootFilesystem"] and not rights["allowPrivilegeEscalation"]
-    assert rights["seccompProfile"] == {"type": "Localhost", "localhostProfile": "pybpf.json"}
-    return rights["capabilities"]["add"]
-
-
-@needs_runc
-def test_daemon_set(dist, tmp_path):
-    """Run as it says, on this machine: profiles of all processes, with the names of containers."""
-    if containers.why_not():
-        pytest.skip(containers.why_not())
-    found, container = manifest()
-    pod = found["spec"]["template"]["spec"]
-    rights = check_rights(pod)
-    profiles = tmp_path / "profiles"
-    profiles.mkdir()
-    arguments = ["2" if word == "3600" else word for word in container["args"]]
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    with containers.container("fleet", containers.command("spin.py")) as one:
-        run_image(dist, bundle, arguments, rights, mounts_of(pod, {"profiles": profiles}))
-    roots = {stack[0].text for stack, _ in harness.parse((profiles / "last.folded").read_text())}
-    assert one.id in roots, roots
-
-
-def agent_manifest(replace=lambda text: text):
-    """docs/pybpf-agent.yaml: its documents by kind."""
-    text = (TOP / "docs/pybpf-agent.yaml").read_text(encoding="utf-8")
-    return {one["kind"]: one for one in yaml.safe_load_all(replace(text))}
-
-
-def test_manifest_of_the_agent_by_schema():
-    """What it has in comments, too: the probes of an agent that serves."""
-    found = agent_manifest()
-    serving = agent_manifest(lambda text: re.sub(r"^( +)#(?=\w)", r"\1", text, flags=re.M))["DaemonSet"]
-    (container,) = serving["spec"]["template"]["spec"]["containers"]
-    assert [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")] == ["/healthz", "/readyz"]
-    assert set(found) == {"Namespace", "ConfigMap", "DaemonSet"}
-    for document in [*found.values(), serving]:
-        good, told = conforms(document)
-        assert good, told
-    found["ConfigMap"]["data"] = ["epoch"]
-    good, told = conforms(found["ConfigMap"])
-    assert not good and "expected object" in told
-
-
-def expand(container, facts):
-    """The container's arguments as the kubelet gives them, with its environment, of such facts of the pod."""
-    named = {one["name"]: facts[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in container["env"]}
-    return [re.sub(r"\$\((\w+)\)", lambda found: named[found.group(1)], word) for word in container["args"]]
-
-
-def mount_config(folder, data):
-    """Files as the kubelet gives a ConfigMap's: links into a folder that it replaces as a whole, below one that all may write to."""
-    folder.mkdir()
-    (folder / "..2026").mkdir()
-    (folder / "..data").symlink_to("..2026")
-    for name, text in data.items():
-        (folder / "..2026" / name).write_text(text)
-        (folder / name).symlink_to("..data/" + name)
-    folder.chmod(0o777)
-
-
-@needs_runc
-def test_manifest_of_the_agent(dist, tmp_path):
-    """Run as it says, but for the length of epochs, until SIGTERM: each process's samples, with the name of its container."""
-    if containers.why_not():
-        pytest.skip(containers.why_not())
-    found = agent_manifest(lambda text: text.replace("epoch: 60s", "epoch: 1s"))
-    pod = found["DaemonSet"]["spec"]["template"]["spec"]
-    assert pod["tolerations"] == [{"operator": "Exists"}]
-    mount_config(tmp_path / "config", found["ConfigMap"]["data"])
-    (tmp_path / "profiles").mkdir()
-    (tmp_path / "bundle").mkdir()
-    mounts = mounts_of(pod, {"config": tmp_path / "config", "profiles": tmp_path / "profiles"})
-    arguments = expand(pod["containers"][0], {"spec.nodeName": "node-7"})
-    write_bundle(dist, tmp_path / "bundle", arguments, check_rights(pod), mounts)
-    name, folder = "pybpf-agent-%d" % os.getpid(), tmp_path / "profiles" / "agent"
-    with containers.container("fleet", containers.command("spin.py")) as one, open(tmp_path / "said", "w+", encoding="utf-8") as said:
-        with harness.started(["runc", "run", name], cwd=tmp_path / "bundle", stdin=subprocess.DEVNULL, stdout=said, stderr=said) as agent:
-            harness.wait_for(lambda: agent.poll() is not None or len(list(folder.glob("*.pybpf"))) >= 2)
-            assert agent.poll() is None, (tmp_path / "said").read_text()
-            run(["runc", "kill", name, "TERM"])
-            assert agent.wait(harness.PATIENCE) == 0, (tmp_path / "said").read_text()
-    report = harness.pybpf("report", "-q", "-f", "json", folder)
-    assert report.code == 0, report
-    seen = json.loads(report.out)
-    assert one.id in {process.get("container") for process in seen["processes"]}, report.out
-    assert seen["facts"]["host"] == "node-7"

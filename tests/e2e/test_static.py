@@ -7,15 +7,13 @@ import re
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import harness
 import test_top_view
-from harness import PYBPF, total
+from harness import STATIC, total
 
-STATIC = Path(PYBPF).resolve().parent / "pybpf-static"
 needs_static = pytest.mark.skipif("PYBPF_WITHOUT_STATIC" in os.environ, reason="its libraries, of Debian's sources, could not be made")
 pytestmark = needs_static
 ENTER = """

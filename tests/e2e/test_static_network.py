@@ -18,7 +18,7 @@ import receiver
 from receiver import receiving
 from test_agent import end
 from test_agent_push import base
-from test_static import STATIC, enter, needs_static
+from test_static import enter, needs_static
 
 pytestmark = [pytest.mark.usefixtures("profiler"), needs_static]
 
@@ -31,7 +31,7 @@ def root(tmp_path):
     root = tmp_path / "root"
     for folder in ("proc", "sys", "dev", "etc", "tmp"):
         (root / folder).mkdir(parents=True)
-    shutil.copy(STATIC, root / "pybpf")
+    shutil.copy(harness.STATIC, root / "pybpf")
     formats.made(root)
     (root / "etc/resolv.conf").write_text("nameserver %s\n" % nameserver.ADDRESS)
     return root
