@@ -197,7 +197,7 @@ int64_t host_max_sample_rate(void)
 const char *host_explain_event_denial(int err)
 {
 	static char text[256];
-	int64_t level;
+	int64_t level = 0;
 
 	if (err != -EACCES || host_has_capability(CAP_SYS_ADMIN) || host_read_number(HOST_PARANOID_PATH, &level) ||
 	    level <= 2)

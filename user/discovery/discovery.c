@@ -197,7 +197,8 @@ static enum discovery_result fill(struct discovery_search *search, const struct 
 {
 	const struct discovery_runtime *runtime = file->runtime;
 	const struct discovery_version *version = &runtime->version;
-	const struct discovery_file *main = mapped->is_main ? NULL : &search->main;
+	static const struct discovery_file no_other;
+	const struct discovery_file *main = mapped->is_main ? &no_other : &search->main;
 	enum discovery_result result = DISCOVERY_OK;
 
 	out->version_major = version->major;
@@ -214,20 +215,20 @@ static enum discovery_result fill(struct discovery_search *search, const struct 
 	out->map = mapped->map;
 	out->map.path = "";
 	out->code_start = lowest_code(file);
-	out->follows_file = !runtime->build_in_memory && !(main && has_copies(main));
+	out->follows_file = !runtime->build_in_memory && !has_copies(main);
 	out->build = runtime->build;
 	out->runtime_addr = bias + runtime->runtime;
 	out->tstate_current_addr = runtime->tstate_current ? bias + runtime->tstate_current : 0;
 	out->code_type_addr = runtime->code_type ? bias + runtime->code_type : 0;
-	if (main && main->copied_code_type)
+	if (main->copied_code_type)
 		out->code_type_addr = search->main_bias + main->copied_code_type;
-	if (main && main->copied_tstate_current && runtime->tstate_current) {
+	if (main->copied_tstate_current && runtime->tstate_current) {
 		out->tstate_current_addr = search->main_bias + main->copied_tstate_current;
 		/* The GIL's holder may be there, too far away for the layout. */
 		if (cpython_facts_of(version->major, version->minor)->build->holder_is_current)
 			out->build.layout.gil = (struct pybpf_gil_variables){0};
 	}
-	if (main && main->copied_runtime && !runtime->tstate_current)
+	if (main->copied_runtime && !runtime->tstate_current)
 		out->runtime_addr = search->main_bias + main->copied_runtime;
 	if (runtime->build_in_memory)
 		result = read_offsets(search, out);

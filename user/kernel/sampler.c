@@ -318,14 +318,18 @@ double kernel_vary_rate(struct kernel *k)
 	for (int i = 0; i < sampler->count; i++) {
 		const struct kernel_attached *attached = &sampler->attached[i];
 		const struct kernel_event *event = attached->event;
+		bool is_clock;
+		uint64_t value;
+
+		if (!event || event->period || attached->fd < 0)
+			continue;
 		/* The CPU clock counts nanoseconds, and the kernel has made a period of its rate
 		 * (perf_swevent_init_hrtimer). */
-		bool is_clock = event && event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK;
-		uint64_t value = is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)fmax(rate + 0.5, 1);
-
+		is_clock = event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK;
+		value = is_clock ? (uint64_t)(1e9 / rate) : (uint64_t)fmax(rate + 0.5, 1);
 		/* If this fails (the kernel's highest rate is the limit), the event keeps its old rate, which does as
 		 * well. */
-		if (attached->fd >= 0 && !event->period && ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
+		if (ioctl(attached->fd, PERF_EVENT_IOC_PERIOD, &value))
 			log_debug("cannot vary the rate of perf event %d: %s", i, strerror(errno));
 	}
 	return seconds;

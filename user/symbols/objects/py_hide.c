@@ -178,10 +178,9 @@ void py_write_entry(struct py_values *v, uint64_t key, uint64_t value, struct py
 {
 	const size_t begin = v->out.size;
 	bool hides = write_key(v, key);
-	struct part field;
+	struct part field = {.size = 0};
 
-	if (!open_text(written_since(v, begin), &field))
-		field.size = 0;
+	(void)open_text(written_since(v, begin), &field);
 	py_out_text(&v->out, ": ");
 	write_value(v, field, hides, value, entries);
 }
