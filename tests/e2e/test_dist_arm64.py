@@ -93,3 +93,17 @@ def test_arm64_sends(arm64, tmp_path):
         run(["qemu-aarch64-static", tmp_path / "pybpf", "report", saved, "-o", it.url, "--http-ca", paths[0]])
     (request,) = it.requests
     assert b"cpython" in gzip.decompress(request.body)
+
+
+@needs_qemu
+def test_arm64_installed(arm64):
+    """By dpkg, rpm, pip and tar of arm64, on a machine with its kernel; each profiles there, and is removed."""
+    build = BUILD / "arm64"
+    done = subprocess.run(["make", "-s", "ARCH=arm64", "BUILD=%s" % build, "CFLAGS=-O0", "all", "vm-programs"], cwd=TOP, env=CLEAN,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
+    assert done.returncode == 0, done.stdout[-4000:]
+    done = subprocess.run([TOP / "tests/vm/run-kernels", "--arch", "arm64", "--build", build, "--dist", arm64, "6.12"], env=CLEAN,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
+    assert done.stdout.endswith("\n1 passed, 0 failed, 0 skipped\n"), done.stdout[-4000:]
+    for way in ("archive", "deb", "rpm", "wheel"):
+        assert re.search(r"^  %s +ok$" % way, done.stdout, re.M), done.stdout

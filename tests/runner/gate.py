@@ -9,7 +9,8 @@ from runner import programs, pytests, stages
 from runner.commands import TOP, headline, say
 
 KERNEL = ["--modes", "cpu,cpu-by-tail-calls,threads,kernel", "5.10"]  # the oldest that pybpf runs on; the others: make kernels
-ARM64 = ["--modes", "cpu,threads,ps,dump", "6.12"]  # with Python 3.13; the others: make test-all
+# With Python 3.13 and some with 3.11; the others: make test-all.
+ARM64 = ["--modes", "cpu,threads,ps,dump,cpu-Python-3-11,ps-Python-3-11,dump-Python-3-11", "6.12"]
 PYTHONS = ["stripped", "sid", "python3.13t", "python3.13-musl", "arm64-bookworm", "arm64-trixie"]
 SMOKE = "test_stacks and calls and (3.8 or 3.12 or 13t)"
 

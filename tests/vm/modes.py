@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every mode and option of pybpf that loads another program into the kernel, each with a known answer.
 
-    tests/vm/modes.py table [NAME...]     the rows for tests/vm/run-modes, of these modes or of all
+    tests/vm/modes.py table [NAME...]     the rows for tests/vm/run-modes, of these modes or of all that install nothing
     tests/vm/modes.py judge FOLDER        what came of them: a line for each mode, and FOLDER/modes.json
     tests/vm/modes.py compare FOLDER...   the table, mode by kernel, of several such folders
 
@@ -32,6 +32,8 @@ FEWEST = 5  # samples: on a busy machine the emulated timers come late, and many
 OLDEST_LOOP = (5, 17)  # Linux with bpf_loop
 NEEDS_LOOP = r"needs? Linux 5\.17 or newer"
 SID = "chroot /sid /usr/bin/python3.14"
+BOOKWORM = "chroot /bookworm /usr/bin/python3.11"
+INSTALLERS = "chroot /installers /usr/bin/python3.11"
 TRACEPOINT = "-e tracepoint:syscalls:sys_enter_openat"
 
 
@@ -393,9 +395,13 @@ def check_dump_native(outcome):
     assert (process["threads_stopped"] < 3) == (platform.machine() == "x86_64"), process["threads_stopped"]
 
 
-def check_ps(outcome):
+def check_ps(outcome, version=sys.version_info[:3]):
     process = json.loads(outcome.read("folded"))[0]
-    assert process["version"] == "%d.%d.%d" % sys.version_info[:3] and not process["not_supported"], process
+    assert process["version"].split(".")[: len(version)] == list(map(str, version)) and not process["not_supported"], process
+
+
+def check_ps_3_11(outcome):
+    check_ps(outcome, (3, 11))
 
 
 def check_doctor(outcome):
@@ -501,11 +507,39 @@ MODES = [
 ]
 
 
+# Beside the machine's own Python.
+ARM64 = [
+    Mode("cpu, Python 3.11", "spins", "", check_cpu, python=BOOKWORM),
+    Mode("ps, Python 3.11", "stands", "ps -p {pid} --json", check_ps_3_11, how="look", python=BOOKWORM, account=False),
+    Mode("dump, Python 3.11", "stands", "dump -p {pid} --json", check_dump, how="look", python=BOOKWORM, account=False),
+]
+
+
+def installed(name, *commands):
+    """An artefact of make dist: the command that installs it, where pybpf is then, and the command that removes it."""
+    return Mode(name, "spins", "; ".join(commands), check_cpu, how="install", python=INSTALLERS)
+
+
+INSTALLED = [
+    installed("archive", "tar -C /opt --strip-components 1 -xzf /dist/*-linux-*.tar.gz", "/opt/bin/pybpf", "rm -r /opt/bin"),
+    installed("deb", "dpkg -i /dist/*.deb", "/usr/bin/pybpf", "dpkg -P pybpf"),
+    installed("rpm", "rpm -i /dist/*.rpm", "/usr/bin/pybpf", "rpm -e pybpf"),
+    installed(
+        "wheel",
+        "python3.11 -m pip install --break-system-packages --no-index /dist/*.whl",
+        "/usr/local/bin/pybpf",
+        "python3.11 -m pip uninstall --break-system-packages -y pybpf",
+    ),
+]
+USUAL = MODES + (ARM64 if platform.machine() == "aarch64" else [])
+ALL = USUAL + INSTALLED
+
+
 def print_table(chosen):
-    unknown = set(chosen) - {mode.name for mode in MODES} - {mode.key for mode in MODES}
+    unknown = set(chosen) - {mode.name for mode in ALL} - {mode.key for mode in ALL}
     if unknown:
-        sys.exit("modes.py: there is no mode %s; there are: %s" % (sorted(unknown), ", ".join(mode.key for mode in MODES)))
-    for mode in MODES:
+        sys.exit("modes.py: there is no mode %s; there are: %s" % (sorted(unknown), ", ".join(mode.key for mode in ALL)))
+    for mode in ALL if chosen else USUAL:
         if not chosen or mode.name in chosen or mode.key in chosen:
             print("|".join([mode.key, mode.how, mode.python, mode.part, mode.options]))
 
@@ -514,9 +548,9 @@ def main():
     if sys.argv[1:2] == ["table"]:
         print_table(sys.argv[2:])
     elif sys.argv[1:2] == ["judge"] and len(sys.argv) == 3:
-        sys.exit(1 if outcomes.judge(MODES, sys.argv[2]) else 0)
+        sys.exit(1 if outcomes.judge(ALL, sys.argv[2]) else 0)
     elif sys.argv[1:2] == ["compare"] and len(sys.argv) > 2:
-        outcomes.compare(MODES, sys.argv[2:])
+        outcomes.compare(ALL, sys.argv[2:])
     else:
         sys.exit("usage: tests/vm/modes.py table [NAME...] | judge FOLDER | compare FOLDER...")
 
