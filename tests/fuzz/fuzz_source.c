@@ -2,7 +2,7 @@
 /* Texts that may be the source of a function: its lines, a byte each, its name and its words, each up to a NUL, a text.
  */
 #include "fuzz.h"
-#include "session/source_check.h"
+#include "session/sources/source_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -23,7 +23,7 @@
 #include "discovery/discovery.h"
 #include "helper/helper.h"
 #include "kernel/internal.h"
-#include "session/account.h"
+#include "session/account/account.h"
 #include "session/internal.h"
 
 static const char *name_of(const struct profile *p, uint32_t stack)

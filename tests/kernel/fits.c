@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "discovery/discovery.h"
-#include "session/source_check.h"
+#include "session/sources/source_check.h"
 #include "symbols/code_content.h"
 #include "symbols/words.h"
 

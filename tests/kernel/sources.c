@@ -18,7 +18,7 @@
 #include "discovery/discovery.h"
 #include "helper/helper.h"
 #include "kernel/counts.h"
-#include "session/account.h"
+#include "session/account/account.h"
 #include "session/internal.h"
 
 #define MAX_EVENTS 8

@@ -12,7 +12,7 @@
 #include "helper/helper.h"
 #include "profile/profile.h"
 #include "rights/priority.h"
-#include "session/run.h"
+#include "session/run/run.h"
 
 /* Most seconds between looks at what is due: epochs end on time to a share of their length. */
 #define TICK_MOST_S 0.5

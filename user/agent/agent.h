@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "push/profile.h"
 #include "serve/serve.h"
-#include "session/run.h"
+#include "session/run/run.h"
 
 #define AGENT_EPOCH_DEFAULT_S   60
 #define AGENT_EPOCH_LEAST_S     1

@@ -11,7 +11,7 @@
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "session/account.h"
+#include "session/account/account.h"
 #include "session/cpu_time.h"
 
 /* An epoch is longer or shorter than the options say by at most this share, at random. */

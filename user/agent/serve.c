@@ -13,7 +13,7 @@
 #include "profile/edit.h"
 #include "profile/profile.h"
 #include "serve/metrics.h"
-#include "session/account.h"
+#include "session/account/account.h"
 
 #define TEXT_CONTENT_TYPE  "text/plain; charset=utf-8"
 #define PPROF_CONTENT_TYPE "application/octet-stream"

@@ -16,7 +16,7 @@
 #include "helper/helper.h"
 #include "rights/priority.h"
 #include "session/groups.h"
-#include "session/run.h"
+#include "session/run/run.h"
 
 static bool groups_go_on(void *groups)
 {

@@ -19,11 +19,11 @@
 #include "profile/imports.h"
 #include "rights/priority.h"
 #include "profile/edit.h"
-#include "session/account.h"
-#include "session/command.h"
+#include "session/account/account.h"
+#include "session/run/command.h"
 #include "session/groups.h"
-#include "session/run.h"
-#include "session/unsampled_report.h"
+#include "session/run/run.h"
+#include "session/account/unsampled_report.h"
 
 struct record {
 	struct cli_record_options options;

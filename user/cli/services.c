@@ -17,7 +17,7 @@
 #include "native/ask.h"
 #include "native/ask_ahead.h"
 #include "native/ask_lines.h"
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 
 static helper_service *const items[] = {
 	discovery_serve_cmdline,

@@ -12,7 +12,7 @@
 #include "container/cgroup.h"
 #include "discovery/discovery.h"
 #include "kernel/features.h"
-#include "session/find_pythons.h"
+#include "session/run/find_pythons.h"
 #include "session/waits/gil.h"
 
 int cli_targets_check_host(void)

@@ -24,7 +24,7 @@
 #include "helper/helper.h"
 #include "rights/priority.h"
 #include "session/groups.h"
-#include "session/run.h"
+#include "session/run/run.h"
 #include "top/feed.h"
 #include "top/jsonl.h"
 #include "top/screen.h"

@@ -22,7 +22,7 @@
 #include "dump/on_cpu.h"
 #include "dump/thread_locals.h"
 #include "helper/helper.h"
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 
 /*
  * Longest time in which names and lines are read, in sum and without what is read between them. It takes some

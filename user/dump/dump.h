@@ -22,7 +22,7 @@
 #include "dump/tasks.h"
 #include "dump/threads.h"
 #include "profile/profile.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 /* Where a thread is that runs. */
 enum dump_cpu {

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/scan.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 /*
  * Most networks. A process may have 1,024 descriptors by default, and a host has about one network per container. What

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads sources through session/source_file.h, each file once. */
+/* Reads sources through session/sources/source_file.h, each file once. */
 #include "dump/sources.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/source_check.h"
-#include "session/source_file.h"
+#include "session/sources/source_check.h"
+#include "session/sources/source_file.h"
 
 /* Longest check of all texts, in CPU time. */
 #define CHECK_NS 1000000000

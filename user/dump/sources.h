@@ -30,7 +30,7 @@ int dump_sources_met(void *arg, const struct stacks_function *function);
 
 /*
  * Gives each frame its line of source. Sources that do not contain the functions that were met are not used (see
- * session/source_check.h). Returns 0 or -ENOMEM.
+ * session/sources/source_check.h). Returns 0 or -ENOMEM.
  */
 int dump_cut_lines(const struct dump_sources *sources);
 

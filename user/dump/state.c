@@ -18,7 +18,7 @@
 #include "base/process_source.h"
 #include "helper/helper.h"
 #include "kernel/calls.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 /* The thread whose system call is described. */
 struct caller {

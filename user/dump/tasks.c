@@ -20,7 +20,7 @@
 #include "discovery/discovery.h"
 #include "dump/dump.h"
 #include "helper/helper.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 #include "symbols/tasks/current_tasks.h"
 #include "symbols/stacks.h"
 #include "symbols/tasks/tasks.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "discovery/filter.h"
-#include "session/run.h"
+#include "session/run/run.h"
 
 struct session_groups {
 	struct session *sessions[SESSION_RUN_MAX]; /* as of struct session_run */

@@ -3,7 +3,7 @@
 #include "session/measure.h"
 
 #include "base/clock.h"
-#include "session/due.h"
+#include "session/run/due.h"
 #include "session/internal.h"
 
 void session_measures_ask_kernel(const struct session *s, struct kernel_options *kernel)

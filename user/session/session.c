@@ -14,7 +14,7 @@
 #include "pybpf.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 
 static int met_function(void *arg, const struct stacks_function *function)
 {

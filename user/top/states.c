@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 uint64_t top_states_sum(const struct top_states *states)
 {

@@ -17,8 +17,8 @@
 #include "helper/helper.h"
 #include "profile/edit.h"
 #include "rights/priority.h"
-#include "session/account.h"
-#include "session/run.h"
+#include "session/account/account.h"
+#include "session/run/run.h"
 
 /* The sanitizer's run-time has it. */
 size_t __sanitizer_get_current_allocated_bytes(void); /* NOLINT(bugprone-reserved-identifier) */

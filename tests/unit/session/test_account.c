@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A run's account as JSON, on stderr, and in the profile: the same numbers. */
-#include "session/account.h"
+#include "session/account/account.h"
 
 #include <jansson.h>
 #include <setjmp.h>

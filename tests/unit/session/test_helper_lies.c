@@ -15,7 +15,7 @@
 #include "discovery/ask_tasks.h"
 #include "helper/helper.h"
 #include "pybpf.h"
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 
 /* Every byte of an answer, as many as there is room for. */
 static unsigned char byte;

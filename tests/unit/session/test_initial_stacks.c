@@ -20,7 +20,7 @@
 #include "kernel/waits.h"
 #include "session/internal.h"
 #include "session/native/native.h"
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 #include "session/waits/comm.h"
 #include "session/waits/initial_stacks.h"
 #include "symbols/pysym.h"

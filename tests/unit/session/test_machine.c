@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What /proc says of the whole machine. */
-#include "session/machine.h"
+#include "session/account/machine.h"
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "session/source_check.h"
+#include "session/sources/source_check.h"
 
 /* The words of a claim, each with a NUL behind it. */
 #define WORDS(text) .words = (text), .words_size = sizeof(text)

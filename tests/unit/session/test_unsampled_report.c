@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which counts of samples are too few for the CPU time. */
-#include "session/unsampled_report.h"
+#include "session/account/unsampled_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

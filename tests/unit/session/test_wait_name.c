@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a thread waits for, in words. */
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>

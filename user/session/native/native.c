@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "kernel/native.h"
 #include "processes/processes.h"
-#include "session/account_entry.h"
+#include "session/account/account_entry.h"
 #include "session/internal.h"
 #include "session/native/internal.h"
 

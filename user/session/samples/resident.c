@@ -7,7 +7,7 @@
 
 #include "base/beyond.h"
 #include "kernel/events.h"
-#include "session/account_entry.h"
+#include "session/account/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/sample_owner.h"

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "kernel/callbacks.h"
-#include "session/due.h"
+#include "session/run/due.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/place_name.h"

@@ -14,11 +14,11 @@
 #include "kernel/waits.h"
 #include "output/amount.h"
 #include "profile/profile.h"
-#include "session/account_entry.h"
+#include "session/account/account_entry.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/place_name.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 struct place {
 	uint32_t frame; /* of the profile, NOWHERE or UNKNOWN */

@@ -7,8 +7,8 @@
 
 #include "kernel/waits.h"
 #include "output/amount.h"
-#include "session/account_entry.h"
-#include "session/account_text.h"
+#include "session/account/account_entry.h"
+#include "session/account/account_text.h"
 #include "session/internal.h"
 #include "session/measure.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "kernel/waits.h"
-#include "session/due.h"
+#include "session/run/due.h"
 #include "session/internal.h"
 #include "session/waits/ahead.h"
 #include "session/waits/comm.h"

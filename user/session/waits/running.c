@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "kernel/waits.h"
-#include "session/due.h"
+#include "session/run/due.h"
 #include "session/internal.h"
 #include "session/waits/wait_profile.h"
 

@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/text.h"
-#include "session/account_entry.h"
+#include "session/account/account_entry.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/shares.h"
 #include "session/wanted.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 #define NS_PER_S 1000000000u
 

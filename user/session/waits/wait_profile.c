@@ -9,8 +9,8 @@
 #include "kernel/counts.h"
 #include "session/internal.h"
 #include "session/sample_owner.h"
-#include "session/wait_frames.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_frames.h"
+#include "session/waits/wait_name.h"
 
 #define NS_PER_US 1000
 

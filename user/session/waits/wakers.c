@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "session/internal.h"
-#include "session/wait_frames.h"
-#include "session/wait_name.h"
+#include "session/waits/wait_frames.h"
+#include "session/waits/wait_name.h"
 
 struct named_waker {
 	uint64_t id;

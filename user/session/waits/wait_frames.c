@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Puts functions of other threads behind the leaf of a wait. */
-#include "session/wait_frames.h"
+#include "session/waits/wait_frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

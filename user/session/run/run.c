@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The loop of a run, its progress line and signals. */
-#include "session/run.h"
+#include "session/run/run.h"
 
 #include <errno.h>
 #include <poll.h>

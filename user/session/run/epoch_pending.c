@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/epoch_pending.h"
+#include "session/run/epoch_pending.h"
 
 struct pending_count {
 	struct pybpf_count_key key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How busy the whole machine was: /proc/stat, and the pressure of Linux 5.2 and later where it is on. */
-#include "session/machine.h"
+#include "session/account/machine.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/account_text.h"
+#include "session/account/account_text.h"
 
 #include <inttypes.h>
 

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "session/session.h"
-#include "session/command.h"
+#include "session/run/command.h"
 
 enum session_end {
 	SESSION_END_DURATION,

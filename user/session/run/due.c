@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tells whose counts and times go into the profile now. */
-#include "session/due.h"
+#include "session/run/due.h"
 
 #include "base/host.h"
 #include "session/internal.h"

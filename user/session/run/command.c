@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Forks the command, has it wait, become the user and execute, and reports why that failed. */
-#include "session/command.h"
+#include "session/run/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names waits by the kernel's description of them. */
-#include "session/wait_name.h"
+#include "session/waits/wait_name.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

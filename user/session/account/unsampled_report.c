@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds the chosen Python processes without a sample, and says of each what it did instead. */
-#include "session/unsampled_report.h"
+#include "session/account/unsampled_report.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "container/cgroup.h"
 #include "discovery/below.h"
-#include "session/account.h"
+#include "session/account/account.h"
 #include "session/internal.h"
 
 /* Processes that a line names. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Opens and reads source files in a helper process that has taken over the thread's credentials. */
-#include "session/source_file.h"
+#include "session/sources/source_file.h"
 
 #include <errno.h>
 #include <grp.h>

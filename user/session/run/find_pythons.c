@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See find_pythons.h. */
-#include "session/find_pythons.h"
+#include "session/run/find_pythons.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of all numbers of an account, and its output as text, as JSON and into a profile. */
-#include "session/account.h"
+#include "session/account/account.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "output/amount.h"
 #include "output/output.h"
-#include "session/account_entry.h"
+#include "session/account/account_entry.h"
 #include "session/measure.h"
 
 /* The run, and the values of its events. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#include "session/account.h"
+#include "session/account/account.h"
 #include "session/internal.h"
 
 int session_describe(const struct session *s, const struct session_account *account, struct profile *profile)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Compares functions with a text, without compiling it: a lexer of strings, brackets, lines and indents is enough. */
-#include "session/source_check.h"
+#include "session/sources/source_check.h"
 
 #include <ctype.h>
 #include <errno.h>

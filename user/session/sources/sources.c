@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Collects the source files that samples are in, and puts the texts of the most frequent ones into the profile. */
-#include "session/sources.h"
+#include "session/sources/sources.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "helper/helper.h"
 #include "session/internal.h"
-#include "session/source_check.h"
-#include "session/source_file.h"
+#include "session/sources/source_check.h"
+#include "session/sources/source_file.h"
 
 /* Most files whose text is kept: a report has room for no more. */
 #define FILES_MAX 24
