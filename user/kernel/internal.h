@@ -6,6 +6,7 @@
 #include "child/child.h"
 #include "kernel/events.h"
 #include "kernel/features.h"
+#include "kernel/jitter.h"
 #include "kernel/kernel.h"
 #include "kernel/mappings.h"
 #include "kernel/watch.h"
@@ -43,7 +44,7 @@ struct kernel_sampler {
 	int count;
 	unsigned freq;    /* Hz */
 	unsigned divisor; /* of it */
-	double shift;     /* offset of the next rate from freq, as a share of freq; 0: to be drawn at random */
+	struct kernel_jitter jitter;
 };
 
 /* More than kernels of distributions can have (NR_CPUS, 8192). */

@@ -9,20 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "kernel/event.h"
 #include "kernel/internal.h"
 #include "kernel/perf_event.h"
-
-/* Greatest deviation of the rate, as a share: in JITTER_TICKS ticks it shifts the timer by several of its own periods.
- */
-#define JITTER_SHARE 0.05
-#define JITTER_TICKS 64
-#define JITTER_MIN_S 1.0
 
 struct bpf_program *kernel_get_program(const struct kernel *k, const struct kernel_event *event)
 {
@@ -291,30 +286,12 @@ int kernel_attach_sampler(struct kernel *k, unsigned freq)
 	return err;
 }
 
-/* Returns a random number in [0, 1). */
-static double random_share(void)
-{
-	uint32_t word = 0;
-
-	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
-		return 0.5;
-	return word / 4294967296.0;
-}
-
 double kernel_vary_rate(struct kernel *k)
 {
 	struct kernel_sampler *sampler = &k->sampler;
 	const double freq = sampler->freq / (double)sampler->divisor;
-	double least = JITTER_TICKS / freq;
-	double seconds = (least > JITTER_MIN_S ? least : JITTER_MIN_S) * (0.75 + 0.5 * random_share());
-	double shift = sampler->shift, rate;
+	double seconds, rate = kernel_draw_rate(&sampler->jitter, freq, clock_s(CLOCK_MONOTONIC), &seconds);
 
-	/* Every second rate is as far below freq as the one before was above it, or the other way round. */
-	if (!sampler->shift)
-		shift = JITTER_SHARE * (2 * random_share() - 1);
-	sampler->shift = sampler->shift ? 0 : -shift;
-	/* The change discards the current period, of which half has passed on average. */
-	rate = freq * (1 + shift) + 0.5 / seconds;
 	for (int i = 0; i < sampler->count; i++) {
 		const struct kernel_attached *attached = &sampler->attached[i];
 		const struct kernel_event *event = attached->event;
@@ -338,7 +315,7 @@ double kernel_vary_rate(struct kernel *k)
 void kernel_divide_rate(struct kernel *k, unsigned divisor)
 {
 	k->sampler.divisor = divisor;
-	k->sampler.shift = 0;
+	k->sampler.jitter = (struct kernel_jitter){0};
 	kernel_vary_rate(k);
 }
 
