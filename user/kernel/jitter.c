@@ -8,7 +8,7 @@
 /* How many of its own periods a stretch shifts the timer by, at most: with several, a program in step with it is met at
  * each of its moments. */
 #define SHIFT_PERIODS 4
-/* Of the rate. */
+/* The share of the rate by which a stretch differs at most. */
 #define SHARE_MAX 0.05
 /* A stretch has at least so many ticks and takes at least so long. */
 #define TICKS   64
