@@ -14,7 +14,7 @@ struct diff_map {
 	enum diff_side side;
 	uint32_t *frames, *stacks, *processes;
 	uint32_t *samples; /* PROFILE_NONE for those without frames */
-	double *self;      /* by frame of the merged profile: value of the samples that have it on top */
+	double *self;      /* by frame of the merged profile: value of the samples in which it is the innermost */
 	double total;      /* the sum of self */
 };
 

@@ -11,8 +11,8 @@
  *	functions                  {name[], file[], before[], after[], self_before[], self_after[], change[],
  *	                           low[], high[], noticeable[], words[], verdict[]}: an entry for each frame:
  *	                           name, file: texts themselves;
- *	                           before, after: of the samples that have the function on their stack;
- *	                           self_before, self_after: of those that have it on top of their stack;
+ *	                           before, after: value of the samples with the function in their stack;
+ *	                           self_before, self_after: value of those in which it is the innermost frame;
  *	                           change, low, high: relative change of its own samples, and the interval;
  *	                           noticeable: the smallest relative change that would have been named;
  *	                           words: the verdict in one word;
