@@ -190,7 +190,7 @@ static void warn(const struct report *r, const struct profile *p)
 		log_warn("the profile does not have the columns of expressions, so lines stand alone; `pybpf record "
 			 "--by=expression` keeps them, of Python 3.11 and later");
 	else if (r->output.format->needs & OUTPUT_TIMES && !events && !r->quiet)
-		log_warn("the profile does not say when its samples were taken, so %s has no course of time; `pybpf "
+		log_warn("the profile does not say when its samples were taken, so %s has no time axis; `pybpf "
 			 "record -o NAME.pybpf` without --no-timestamps keeps it",
 			 r->output.format->name);
 }
