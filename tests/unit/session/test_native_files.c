@@ -7,13 +7,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "played_native.h"
 
-/* Files by their inodes. The first two are the same one in two containers; two of these do not fit. */
+/* Files by their inodes. The first two are the same one in two containers; two of these do not fit. All further ones
+ * have a page. */
 enum {
 	NONE,
 	ONE,
@@ -30,16 +33,17 @@ static uint32_t asked;
 
 int native_ask_rows(const struct native_source *source, bool flow, uint64_t first, struct native_rows *out)
 {
-	uint64_t inode = source->mapped.file.inode;
+	const uint64_t inode = source->mapped.file.inode, build_id = inode < FILES ? files[inode].build_id : inode;
+	const uint32_t pages = inode < FILES ? files[inode].pages : 1;
 
 	asked++;
 	out->file = (struct native_file){
 		.id = source->mapped.file,
-		.build_id = {files[inode].build_id},
-		.build_id_size = 1,
+		.build_id_size = sizeof(build_id),
 		.has_flow = flow,
-		.nr_rows = (files[inode].pages + flow) * PYBPF_NATIVE_PAGE_ROWS,
+		.nr_rows = (pages + flow) * PYBPF_NATIVE_PAGE_ROWS,
 	};
+	memcpy(out->file.build_id, &build_id, sizeof(build_id));
 	out->count = (uint32_t)(out->file.nr_rows - first);
 	return 0;
 }
@@ -94,9 +98,11 @@ static void end(struct world *w)
 /* A process maps the file from now on. */
 static uint32_t map(struct world *w, uint64_t inode)
 {
-	const struct native_source source = {.pid = (pid_t)inode, .mapped = {.file = {.inode = inode}}};
-	uint32_t i = native_files_find(&w->files, &source);
+	struct native_source source = {.pid = (pid_t)inode, .mapped = {.file = {.inode = inode}}};
+	uint32_t i;
 
+	snprintf(source.mapped.path, sizeof(source.mapped.path), "/usr/lib/lib%u.so", (unsigned)inode);
+	i = native_files_find(&w->files, &source);
 	assert_int_not_equal(i, INTERN_NONE);
 	native_files_at(&w->files, i)->users++;
 	return i;
@@ -271,7 +277,7 @@ static void test_code_of_processes_that_have_ended(void **state)
 	forget_made(&w, i, 10000 + NATIVE_MADE_MAX);
 	assert_int_equal(map_made(&w, 1), i);
 	assert_int_equal(w.files.known.count, NATIVE_MADE_MAX);
-	/* And so many in all: the names of each stay. */
+	/* And so many in all: the names of each stay until stacks are forgotten. */
 	while (w.files.made_ever < NATIVE_MADE_EVER_MAX) {
 		forget_made(&w, i, at(&w, i)->id.size);
 		i = map_made(&w, 20000 + w.files.made_ever);
@@ -279,6 +285,77 @@ static void test_code_of_processes_that_have_ended(void **state)
 	}
 	forget_made(&w, i, at(&w, i)->id.size);
 	assert_int_equal(map_made(&w, 40000), INTERN_NONE);
+	/* Until they are forgotten. */
+	native_files_forget_stacks(&w.files, INTERN_NONE, 0);
+	assert_int_not_equal(map_made(&w, 40000), INTERN_NONE);
+	end(&w);
+}
+
+/* Containers of a new image each second, for an hour, beside a process that lives; stacks are forgotten each 10 s. */
+static void test_files_that_come_and_go(void **state)
+{
+	struct world w = begin();
+	uint32_t lasting, came, first = 0;
+
+	(void)state;
+	start(&w);
+	lasting = map(&w, ONE);
+	for (uint32_t now = 0; now < 3600; now++) {
+		came = map(&w, 1000 + now);
+		first = first ?: at(&w, came)->number;
+		work(&w, now);
+		assert_int_equal(at(&w, came)->shown.pages, 1);
+		leave(&w, came);
+		if (now % 10 == 9)
+			native_files_forget_stacks(&w.files, INTERN_NONE, now);
+	}
+	assert_in_range(w.files.known.count, 1, 40);
+	assert_in_range(w.pages.used, files[ONE].pages, files[ONE].pages + 40);
+	assert_in_range(w.files.there, 1, 40);
+	assert_int_equal(at(&w, lasting)->shown.pages, files[ONE].pages);
+	assert_string_equal(native_frames_file_name(w.frames, at(&w, lasting)->number), "lib1.so");
+	assert_string_equal(native_frames_file_name(w.frames, first), "");
+	end(&w);
+}
+
+static void forget_often(struct world *w, uint32_t busy)
+{
+	for (int i = 0; i < 5; i++)
+		native_files_forget_stacks(&w->files, busy, 0);
+}
+
+static void test_a_file_that_was_forgotten_comes_back(void **state)
+{
+	struct world w = begin();
+	uint32_t one, same;
+
+	(void)state;
+	start(&w);
+	one = map(&w, ONE);
+	same = map(&w, SAME);
+	work(&w, 0);
+	/* The table stays as long as one of its files is mapped, or asked about. */
+	leave(&w, one);
+	forget_often(&w, INTERN_NONE);
+	assert_true(at(&w, one)->is_over);
+	assert_int_equal(at(&w, same)->shown.pages, files[SAME].pages);
+	assert_int_equal(w.pages.used, files[SAME].pages);
+	leave(&w, same);
+	forget_often(&w, same);
+	assert_int_equal(w.pages.used, files[SAME].pages);
+	assert_int_equal(w.files.there, 1);
+	forget_often(&w, INTERN_NONE);
+	assert_int_equal(w.pages.used, 0);
+	assert_int_equal(w.files.there, 0);
+	assert_int_equal(w.files.rows, 0);
+
+	assert_int_equal(map(&w, ONE), one);
+	work(&w, 10);
+	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
+	assert_string_equal(native_frames_file_name(w.frames, at(&w, one)->number), "lib1.so");
+	/* Another one takes the place that is left. */
+	assert_int_equal(map(&w, 1000), same);
+	assert_int_equal(w.files.known.count, 2);
 	end(&w);
 }
 
@@ -289,6 +366,8 @@ int main(void)
 		cmocka_unit_test(test_a_refused_file_is_tried_again),
 		cmocka_unit_test(test_the_last_user_has_the_table_alone),
 		cmocka_unit_test(test_code_of_processes_that_have_ended),
+		cmocka_unit_test(test_files_that_come_and_go),
+		cmocka_unit_test(test_a_file_that_was_forgotten_comes_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -569,6 +569,52 @@ static void test_registers_are_restored(void **state)
 	free_world(&w);
 }
 
+/* Another profile begins. The process with the extension lives. */
+static void begin_profile(struct world *w)
+{
+	native_frames_keep_file(w->native, EXTENSION);
+	native_frames_forget_profile(w->native);
+	profile_free(w->profile);
+	w->profile = new_profile();
+}
+
+/* Names, and files that nobody has mapped any more, go when they were not met for some time. */
+static void test_what_is_not_met_is_forgotten(void **state)
+{
+	static const uint64_t rare[] = {EXT(5)}, often[] = {EXT(6), CLIB(3)};
+	struct world w = new_world(true);
+	struct native_stack native;
+	const struct pybpf_stack_event event = {.nr_native = 1, .native_end = PYBPF_NATIVE_END_WHOLE};
+	uint32_t pcs[MOST], file;
+
+	(void)state;
+	check(&w, rare, 1, PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_EXACT, "ext_5");
+	for (int i = 0; i < 5; i++) {
+		check(&w, often, 2, PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_EXACT, "[libc.so.6+0x3];ext_6");
+		begin_profile(&w);
+		/* A name that was met is not asked for again. */
+		assert_int_equal(native_frames_begin(w.native,
+						     &(struct pybpf_stack_event){.nr_native = 2,
+										 .native_end = PYBPF_NATIVE_END_WHOLE},
+						     often, 0, false, &native),
+				 0);
+	}
+	assert_string_equal(native_frames_file_name(w.native, LIBC), "libc.so.6");
+	assert_string_equal(native_frames_file_name(w.native, LIBPYTHON), "");
+	assert_int_equal(native_frames_begin(w.native, &event, rare, 0, false, &native), -ENOENT);
+	assert_int_equal(native_frames_wanted(w.native, &file, pcs, MOST), 1);
+	assert_int_equal(pcs[0], 5);
+	/* It goes as well when nobody has given it a name. */
+	for (int i = 0; i < 3; i++)
+		begin_profile(&w);
+	assert_int_equal(native_frames_wanted(w.native, &file, pcs, MOST), 0);
+	assert_string_equal(native_frames_file_name(w.native, LIBC), "");
+	assert_string_equal(native_frames_file_name(w.native, EXTENSION), "ext.so");
+	/* No frame of a file is another one's. */
+	assert_int_equal(native_frames_add_file(w.native, "/new.so"), GREENLET + 1);
+	free_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +635,7 @@ int main(void)
 		cmocka_unit_test(test_plumbing),
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_demangled_names_are_no_plumbing),
+		cmocka_unit_test(test_what_is_not_met_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

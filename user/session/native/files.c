@@ -28,6 +28,8 @@
 #define STOPS_PAUSE_S       0.2
 #define STOPS_PAUSE_LARGE_S 2.0
 #define LARGE_TABLE         64
+/* A program that runs every now and then finds its tables, which take some tenths of a second to be made. */
+#define IDLE_MAX 2
 
 void native_files_init(struct native_files *f, struct native_pages *pages, struct native_frames *frames)
 {
@@ -64,23 +66,38 @@ static void describe_made(struct native_files *f, struct native_known_file *file
 	show_made(f, file);
 }
 
-/* Adds code in no file, in place of that of a process that has ended: of these there are any number in a long run. */
-static uint32_t add_made(struct native_files *f, const struct native_known_file *fresh, bool *added)
+/* Returns the index of a file whose place another may take, or INTERN_NONE. */
+static uint32_t find_over(const struct native_files *f)
 {
-	uint32_t i = intern_find(&f->known, fresh);
-
-	if (i != INTERN_NONE || f->made >= NATIVE_MADE_MAX || f->made_ever >= NATIVE_MADE_EVER_MAX)
-		return i;
-	for (i = 0; f->nr_over && i < f->known.count; i++) {
-		if (!native_files_at(f, i)->is_over)
-			continue;
-		native_stops_free(native_files_at(f, i)->stops);
-		intern_replace(&f->known, i, fresh);
-		f->nr_over--;
-		*added = true;
-		return i;
+	for (uint32_t i = 0; f->nr_over && i < f->known.count; i++) {
+		if (native_files_at(f, i)->is_over)
+			return i;
 	}
-	return intern_add(&f->known, fresh, added);
+	return INTERN_NONE;
+}
+
+/* Adds a file, in place of one that is over: of these there are any number in a long run. */
+static uint32_t add_file(struct native_files *f, const struct native_known_file *fresh, bool *added)
+{
+	uint32_t found = intern_find(&f->known, fresh), i = found;
+
+	if (found != INTERN_NONE && !native_files_at(f, found)->is_over)
+		return found;
+	if (native_is_made(&fresh->source.mapped) &&
+	    (f->made >= NATIVE_MADE_MAX || f->made_ever >= NATIVE_MADE_EVER_MAX))
+		return found;
+	if (found == INTERN_NONE)
+		i = find_over(f);
+	if (i == INTERN_NONE)
+		return intern_add(&f->known, fresh, added);
+	native_stops_free(native_files_at(f, i)->stops);
+	if (found == INTERN_NONE)
+		intern_replace(&f->known, i, fresh);
+	else
+		*native_files_at(f, i) = *fresh;
+	f->nr_over--;
+	*added = true;
+	return i;
 }
 
 uint32_t native_files_find(struct native_files *f, const struct native_source *source)
@@ -88,7 +105,7 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 	const struct native_known_file fresh = {.id = source->mapped.file, .source = *source};
 	bool added = false, is_made = native_is_made(&source->mapped);
 	struct native_known_file *file;
-	uint32_t i = is_made ? add_made(f, &fresh, &added) : intern_add(&f->known, &fresh, &added);
+	uint32_t i = add_file(f, &fresh, &added);
 
 	if (i == INTERN_NONE)
 		return i;
@@ -438,6 +455,45 @@ void native_files_forget_made(struct native_files *f, uint64_t life, double now)
 		f->nr_over++;
 		f->made--;
 	}
+}
+
+/* No process maps it: its table, if no other file has that, is removed. */
+static void forget_file(struct native_files *f, struct native_known_file *file, double now)
+{
+	native_stops_free(file->stops);
+	file->stops = NULL;
+	if (file->shown.pages && !native_sharing_has_others(f, file)) {
+		give_pages(f, file, now);
+		hide_table(f, file);
+	}
+	file->shown = (struct native_shown){0};
+	file->pages = 0;
+	file->has_sharers = false;
+	file->is_known = false;
+	file->state = NATIVE_FILE_NONE;
+	file->is_over = true;
+	f->nr_over++;
+}
+
+/* Returns whether a file that no process has mapped for a while can be forgotten. */
+static bool is_idle(const struct native_known_file *file)
+{
+	return file->idle >= IDLE_MAX && file->state != NATIVE_FILE_WANTED && !native_is_made(&file->source.mapped);
+}
+
+void native_files_forget_stacks(struct native_files *f, uint32_t busy, double now)
+{
+	for (uint32_t i = 0; i < f->known.count; i++) {
+		struct native_known_file *file = native_files_at(f, i);
+
+		file->idle = file->users || i == busy ? 0 : file->idle + 1;
+		if (is_idle(file) && !file->is_over)
+			forget_file(f, file, now);
+		if (!file->is_over)
+			native_frames_keep_file(f->frames, file->number);
+	}
+	f->made_ever = f->made;
+	native_frames_forget_profile(f->frames);
 }
 
 int native_files_renumber_made(struct native_files *f, uint32_t index)

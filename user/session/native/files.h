@@ -47,7 +47,10 @@ struct native_known_file {
 	bool was_refused;     /* it is counted in native_files.refused */
 	double retry_at;      /* REFUSED: likewise */
 	double retry_pause_s; /* until then */
-	bool is_over;         /* code of a process that has ended: other code may take its place here */
+	unsigned idle;        /* how often stacks were forgotten since a process mapped it */
+	/* Code of a process that has ended, or a file that none has mapped for long: another may take its place here.
+	 */
+	bool is_over;
 	/* The names of code in no file are looked at again (made_names.c). */
 	bool has_names;
 	double check_at; /* CLOCK_MONOTONIC seconds: not before this */
@@ -58,7 +61,7 @@ struct native_known_file {
 
 /* Most living processes' windows of code in no file (native/made.h). Those of others are not followed. */
 #define NATIVE_MADE_MAX 1024
-/* Likewise of all that a run has known: each leaves its names, which have about a KiB. */
+/* Likewise of all since stacks were forgotten: each leaves its names, which have about a KiB. */
 #define NATIVE_MADE_EVER_MAX 8192
 
 struct native_files {
@@ -113,6 +116,13 @@ void native_files_forget_made(struct native_files *f, uint64_t life, double now)
 int native_files_renumber_made(struct native_files *f, uint32_t index);
 /* A process that had the file mapped has ended. */
 void native_files_leave(struct native_files *f, uint32_t index, pid_t pid);
+
+/*
+ * Stacks are forgotten, and new ones go into another profile: files that no process has mapped since the time before
+ * last are forgotten, too, and so are the names of what is in none. busy: the index of a file that a question is about,
+ * which stays, or INTERN_NONE. now: CLOCK_MONOTONIC seconds.
+ */
+void native_files_forget_stacks(struct native_files *f, uint32_t busy, double now);
 
 /* Returns the index of the file with that number, or INTERN_NONE; of several, one that a process maps. */
 uint32_t native_files_of(const struct native_files *f, uint32_t number);

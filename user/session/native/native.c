@@ -89,9 +89,12 @@ static int attach(struct session *s)
 /* New stacks go into another profile from now on. */
 static void forget_frames(struct session *s)
 {
-	if (!s->native)
-		return;
-	native_frames_forget_profile(s->native->frames);
+	struct session_native_state *n = s->native;
+
+	if (n)
+		native_files_forget_stacks(&n->files,
+					   n->job == JOB_ROWS || n->job == JOB_STOPS ? n->job_file : INTERN_NONE,
+					   clock_s(CLOCK_MONOTONIC));
 }
 
 enum pybpf_native_exact session_native_exact(const struct session_options *options)

@@ -31,6 +31,17 @@ static bool is_same_table(const struct native_known_file *file, const struct nat
 	return other->shown.pages && other->shown.first == file->shown.first;
 }
 
+bool native_sharing_has_others(const struct native_files *f, const struct native_known_file *file)
+{
+	for (uint32_t i = 0; i < f->known.count; i++) {
+		const struct native_known_file *other = native_files_at(f, i);
+
+		if (other != file && is_same_table(file, other))
+			return true;
+	}
+	return false;
+}
+
 uint32_t native_sharing_count_used(const struct native_files *f, const struct native_known_file *file)
 {
 	uint32_t used = 0;

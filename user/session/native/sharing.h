@@ -9,6 +9,8 @@
 struct native_known_file *native_sharing_find(const struct native_files *f, const struct native_known_file *file);
 /* The file stands for the other one's table, too. */
 void native_sharing_begin(struct native_known_file *file, struct native_known_file *same);
+/* Returns whether another file stands for the same table. */
+bool native_sharing_has_others(const struct native_files *f, const struct native_known_file *file);
 /* Returns how many of the files that share the table are mapped by processes. */
 uint32_t native_sharing_count_used(const struct native_files *f, const struct native_known_file *file);
 /* The file alone stands for its table from now on: the others have theirs made again when a process maps them. */

@@ -18,6 +18,7 @@ struct native_frames *native_frames_new(const struct native_frames_options *opti
 	if (!t)
 		return NULL;
 	t->options = *options;
+	native_libraries_init(&t->libraries);
 	native_places_init(&t->places, options->full_paths);
 	intern_init(&t->instructions, sizeof(struct native_instruction), sizeof(uint64_t));
 	return t;
@@ -61,12 +62,19 @@ void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_
 	t->on_gap_arg = arg;
 }
 
+void native_frames_keep_file(struct native_frames *t, uint32_t file)
+{
+	struct native_library *library = native_library_at(&t->libraries, file);
+
+	if (library)
+		library->is_used = true;
+}
+
 void native_frames_forget_profile(struct native_frames *t)
 {
 	native_places_forget_profile(&t->places);
+	native_instructions_forget_profile(t);
 	native_libraries_forget_profile(&t->libraries);
-	for (uint32_t i = 0; i < t->instructions.count; i++)
-		((struct native_instruction *)intern_item(&t->instructions, i))->in_profile = PROFILE_NONE;
 }
 
 /* Returns the address of an instruction, as linked. */

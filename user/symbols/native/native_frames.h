@@ -80,7 +80,12 @@ struct native_gap {
 typedef void native_frames_on_gap(void *arg, uint64_t proc_id, const struct native_gap *gap);
 void native_frames_set_on_gap(struct native_frames *t, native_frames_on_gap *on_gap, void *arg);
 
-/* The profile is another one now: frames have other numbers. */
+/* The file may have frames, whether there were some or not: native_frames_forget_profile() keeps it. */
+void native_frames_keep_file(struct native_frames *t, uint32_t file);
+/*
+ * The profile is another one now: frames have other numbers. What was not met since the one before is forgotten: names
+ * of instructions, which are wanted again if they are met, and files that have not been kept either, twice in a row.
+ */
 void native_frames_forget_profile(struct native_frames *t);
 
 /* How the native frames of a stack were joined with those of Python. */

@@ -27,6 +27,7 @@ struct native_instruction {
 	uint8_t naming;    /* enum native_naming */
 	uint8_t put_off;   /* what is, while naming is NAMING_PUT_OFF */
 	bool is_plumbing;
+	bool is_used; /* since the profile was forgotten last */
 	uint8_t role; /* enum native_role */
 };
 
@@ -47,5 +48,7 @@ struct native_library *native_frames_library(const struct native_frames *t, uint
 uint64_t native_frames_without_marks(uint64_t frame);
 /* Returns the frame's instruction, which is added if need be, or NULL without memory. */
 struct native_instruction *native_frames_find(struct native_frames *t, uint64_t frame);
+/* The profile is another one now. Removes the instructions of which no frame was asked for since the one before. */
+void native_instructions_forget_profile(struct native_frames *t);
 
 #endif

@@ -32,6 +32,7 @@ struct native_instruction *native_frames_find(struct native_frames *t, uint64_t 
 	if (i == INTERN_NONE)
 		return NULL;
 	found = intern_item(&t->instructions, i);
+	found->is_used = true;
 	if (!added)
 		return found;
 	if (native_frames_library(t, frame))
@@ -39,6 +40,33 @@ struct native_instruction *native_frames_find(struct native_frames *t, uint64_t 
 	else
 		found->naming = NAMING_DONE;
 	return found;
+}
+
+static void remove_instruction(struct native_frames *t, uint32_t index)
+{
+	const struct native_instruction *one = intern_item(&t->instructions, index);
+
+	if (one->naming != NAMING_DONE)
+		t->nr_wanted[one->naming]--;
+	free(one->name);
+	intern_remove(&t->instructions, index);
+}
+
+void native_instructions_forget_profile(struct native_frames *t)
+{
+	for (uint32_t i = t->instructions.count; i-- > 0;) {
+		struct native_instruction *one = intern_item(&t->instructions, i);
+		struct native_library *library = native_frames_library(t, one->frame);
+
+		if (!one->is_used) {
+			remove_instruction(t, i);
+			continue;
+		}
+		one->is_used = false;
+		one->in_profile = PROFILE_NONE;
+		if (library)
+			library->is_used = true;
+	}
 }
 
 static int compare_pcs(const void *a, const void *b)
@@ -115,16 +143,17 @@ void native_frames_put_off(struct native_frames *t, uint32_t file, uint32_t pc)
 
 uint32_t native_frames_most_put_off(const struct native_frames *t, uint32_t *count)
 {
-	uint32_t *counts = t->nr_wanted[NAMING_PUT_OFF] ? calloc(t->libraries.count + 1u, sizeof(*counts)) : NULL;
+	const struct intern *files = &t->libraries.items;
+	uint32_t *counts = t->nr_wanted[NAMING_PUT_OFF] ? calloc(files->count + 1u, sizeof(*counts)) : NULL;
 	uint32_t most = 0;
 
 	*count = 0;
 	for (uint32_t i = 0; counts && i < t->instructions.count; i++) {
 		const struct native_instruction *one = intern_item(&t->instructions, i);
-		uint32_t file = PYBPF_NATIVE_FRAME_FILE(one->frame);
+		uint32_t file = PYBPF_NATIVE_FRAME_FILE(one->frame), index = intern_find(files, &file);
 
-		if (one->naming == NAMING_PUT_OFF && ++counts[file] > *count) {
-			*count = counts[file];
+		if (one->naming == NAMING_PUT_OFF && index != INTERN_NONE && ++counts[index] > *count) {
+			*count = counts[index];
 			most = file;
 		}
 	}

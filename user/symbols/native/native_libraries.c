@@ -10,6 +10,10 @@
 #include "profile/mappings.h"
 
 #define PAGE_BYTES 4096u
+/* What the number in a frame has room for. It begins anew then: a number is free long before it is given again. */
+#define NUMBER_MAX PYBPF_NATIVE_FRAME_FILE(UINT64_MAX)
+/* Stacks of a process that has ended may come after its library was used last. */
+#define IDLE_MAX 2
 
 /* glibc's names, and musl's. */
 static bool is_c_library(const char *name)
@@ -29,44 +33,65 @@ static void forget_mappings(struct native_library *library)
 		library->mappings[i] = PROFILE_NONE;
 }
 
+void native_libraries_init(struct native_libraries *l)
+{
+	*l = (struct native_libraries){.items = INTERN_INIT(sizeof(struct native_library), sizeof(uint32_t))};
+}
+
 void native_libraries_free(struct native_libraries *l)
 {
-	for (uint32_t i = 0; i < l->count; i++)
-		free(l->items[i].path);
-	free(l->items);
-	*l = (struct native_libraries){0};
+	for (uint32_t i = 0; i < l->items.count; i++)
+		free(((struct native_library *)intern_item(&l->items, i))->path);
+	intern_free(&l->items);
+}
+
+static uint32_t find_number(const struct native_libraries *l)
+{
+	uint32_t number = l->newest;
+
+	do
+		number = number % NUMBER_MAX + 1;
+	while (native_library_at(l, number));
+	return number;
 }
 
 uint32_t native_libraries_add(struct native_libraries *l, const char *path)
 {
-	struct native_library *added;
+	struct native_library added = {.path = strdup(path),
+				       .is_no_file = *path == '[',
+				       .is_made = !strcmp(path, NATIVE_MADE),
+				       .is_used = true};
 	const char *slash;
 
-	if (l->count == l->room) {
-		uint32_t room = l->room ? 2 * l->room : 64;
-		struct native_library *items = realloc(l->items, room * sizeof(*items));
-
-		if (!items)
-			return 0;
-		l->items = items;
-		l->room = room;
-	}
-	added = &l->items[l->count];
-	*added = (struct native_library){
-		.path = strdup(path), .is_no_file = *path == '[', .is_made = !strcmp(path, NATIVE_MADE)};
-	if (!added->path)
-		return 0;
-	slash = strrchr(added->path, '/');
-	added->name = slash ? slash + 1 : added->path;
-	added->is_c_library = is_c_library(added->name);
-	forget_mappings(added);
-	return ++l->count;
+	if (!added.path || l->items.count == NUMBER_MAX)
+		goto failed;
+	added.number = find_number(l);
+	slash = strrchr(added.path, '/');
+	added.name = slash ? slash + 1 : added.path;
+	added.is_c_library = is_c_library(added.name);
+	forget_mappings(&added);
+	if (intern_add(&l->items, &added, &(bool){false}) == INTERN_NONE)
+		goto failed;
+	l->newest = added.number;
+	return added.number;
+failed:
+	free(added.path);
+	return 0;
 }
 
 void native_libraries_forget_profile(struct native_libraries *l)
 {
-	for (uint32_t i = 0; i < l->count; i++)
-		forget_mappings(&l->items[i]);
+	for (uint32_t i = l->items.count; i-- > 0;) {
+		struct native_library *library = intern_item(&l->items, i);
+
+		forget_mappings(library);
+		library->idle = library->is_used ? 0 : library->idle + 1;
+		library->is_used = false;
+		if (library->idle < IDLE_MAX)
+			continue;
+		free(library->path);
+		intern_remove(&l->items, i);
+	}
 }
 
 void native_library_describe(struct native_library *library, const struct native_file *about)

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/intern.h"
 #include "native/ask.h"
 #include "profile/profile.h"
 
 struct native_library {
+	uint32_t number;  /* in frames */
 	char *path;       /* as it was mapped */
 	const char *name; /* in it, without its folders */
 	bool is_no_file;  /* [vdso], and what was made at run time */
@@ -18,23 +20,29 @@ struct native_library {
 	struct native_file about;
 	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */
 	uint32_t mappings[NATIVE_SEGMENTS_MAX];
+	bool is_used;  /* since they were forgotten last */
+	unsigned idle; /* how often they were forgotten without that it was used in between */
 };
 
-/* Zeroed: there are none. */
 struct native_libraries {
-	struct native_library *items; /* by number less 1 */
-	uint32_t count, room;
+	struct intern items; /* struct native_library */
+	uint32_t newest;     /* the number that was given last */
 };
 
+void native_libraries_init(struct native_libraries *l);
 void native_libraries_free(struct native_libraries *l);
 /* Returns the number of the library that is added, or 0 without memory. path: as it is mapped. */
 uint32_t native_libraries_add(struct native_libraries *l, const char *path);
-/* The profile is another one now: mappings have other numbers. */
+/*
+ * The profile is another one now: mappings have other numbers. Removes the libraries that were not used twice in a row.
+ */
 void native_libraries_forget_profile(struct native_libraries *l);
 /* Returns NULL for a number that none has. */
 static inline struct native_library *native_library_at(const struct native_libraries *l, uint32_t number)
 {
-	return number && number <= l->count ? &l->items[number - 1] : NULL;
+	uint32_t i = intern_find(&l->items, &number);
+
+	return i == INTERN_NONE ? NULL : intern_item(&l->items, i);
 }
 
 void native_library_describe(struct native_library *library, const struct native_file *about);
