@@ -159,6 +159,25 @@ static int write_merged(struct archive_store *store, const struct archive_span *
 	return err ? error_set(error, err, "cannot write merged epochs: %s", strerror(-err)) : 0;
 }
 
+static bool is_refusal(int err)
+{
+	return err == -EROFS || err == -EACCES || err == -EPERM;
+}
+
+/* Says that the folder refuses every change, unless that was said. Returns err. */
+static int note_shut(struct archive_store *store, int err, struct error *error)
+{
+	if (store->is_shut)
+		*error = (struct error){.code = 0};
+	else
+		error_set(error, err,
+			  "cannot remove or merge epochs: the folder lets no file come or go (%s); it is tried again "
+			  "after each epoch",
+			  strerror(-err));
+	store->is_shut = true;
+	return err;
+}
+
 /* Without memory or room it is tried again after the next start; what cannot be added up is marked by archive_load().
  */
 static int merge(struct archive_store *store, const struct archive_step *step, struct archive_limits *limits,
@@ -170,23 +189,43 @@ static int merge(struct archive_store *store, const struct archive_step *step, s
 	struct profile *all = archive_load(store->folder, first, last, error);
 	int err = all ? write_merged(store, &span, is_apart, all, error) : error->code;
 
-	if (all ? err : err == -ENOMEM)
+	if (all && is_refusal(err))
+		note_shut(store, err, error);
+	else if (all ? err : err == -ENOMEM)
 		limits->merge_from = span.last + 1;
+	if (all && !err)
+		store->is_shut = false;
 	profile_free(all);
 	return err;
+}
+
+/* Returns whether no file at all could be removed, by one that is made for this. */
+static bool refuses_all(const struct archive_store *store)
+{
+	struct archive_file file;
+	int err = archive_store_make(store, &file);
+
+	if (!err) {
+		err = unlinkat(store->folder, file.name, 0) ? -errno : 0;
+		close(file.fd);
+	}
+	return is_refusal(err);
 }
 
 static int remove_epoch(struct archive_store *store, size_t index, struct error *error)
 {
 	struct archive_list *list = &store->list;
 	char name[ARCHIVE_NAME_MAX];
+	int err;
 
 	archive_name_write(&list->epochs[index].span, name);
-	if (unlinkat(store->folder, name, 0) && errno != ENOENT) {
-		/* What concerns the whole disk may pass. */
-		list->epochs[index].is_stuck = errno != EROFS;
-		return error_set(error, -errno, "cannot remove %s: %s%s", name, strerror(errno),
-				 list->epochs[index].is_stuck ? "; the next agent tries again" : "");
+	err = unlinkat(store->folder, name, 0) ? -errno : 0;
+	if (is_refusal(err) && refuses_all(store))
+		return note_shut(store, err, error);
+	store->is_shut = false;
+	if (err && err != -ENOENT) {
+		list->epochs[index].is_stuck = true;
+		return error_set(error, err, "cannot remove %s: %s; the next agent tries again", name, strerror(-err));
 	}
 	memmove(&list->epochs[index], &list->epochs[index + 1], (list->count - index - 1) * sizeof(*list->epochs));
 	list->count--;

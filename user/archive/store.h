@@ -18,6 +18,7 @@ struct profile;
 struct archive_store {
 	int folder; /* -1: not open */
 	struct archive_list list;
+	bool is_shut; /* the folder let no file come or go when it was last tried, which was said */
 };
 
 /* A file that has no final name yet. */
@@ -51,9 +52,10 @@ void archive_store_discard(const struct archive_store *store, struct archive_fil
 
 /*
  * Does what archive_retain() says next. Returns 1 if it did something, 0 if there is nothing to do, or negative errno
- * with one sentence in *error. An epoch that cannot be read or added to others stays as it is, and those around it are
- * merged by the next calls, and so are those around one that cannot be removed; limits->merge_from is raised where
- * epochs cannot be merged for want of memory or room.
+ * with one sentence in *error, which is empty, with code 0, where it would be the same again as the whole folder, such
+ * as one of a disk that is read-only, lets no file go: that is tried again by the next call. An epoch that cannot be
+ * read or added to others stays as it is, and those around it are merged by the next calls, and so are those around one
+ * that cannot be removed; limits->merge_from is raised where epochs cannot be merged for want of memory or room.
  */
 int archive_store_retain(struct archive_store *store, struct archive_limits *limits, uint64_t now_ms,
 			 struct error *error);

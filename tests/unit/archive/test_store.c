@@ -225,6 +225,48 @@ static void test_what_cannot_be_removed(void **unused)
 	empty();
 }
 
+/* In place of the C library's. refusal: what it ends with while the folder lets no file go; 0: it does. */
+static int refusal;
+int unlinkat(int at, const char *name, int flags)
+{
+	if (!refusal)
+		return (int)syscall(SYS_unlinkat, at, name, flags);
+	errno = refusal;
+	return -1;
+}
+
+/* No epoch is to blame: that is said once, and all go as they are due when the folder lets them go. */
+static void test_a_folder_that_lets_nothing_go(void **unused)
+{
+	static const int refusals[] = {EROFS, EACCES, EPERM};
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t later_ms = START_MS + 7 * 24 * HOUR_MS + 2 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+
+	(void)unused;
+	for (size_t k = 0; k < sizeof(refusals) / sizeof(*refusals); k++) {
+		open_store(&store);
+		for (unsigned i = 0; i < 10; i++)
+			add_epoch(&store, i, START_MS + i * 20 * MINUTE_MS);
+		for (int turn = 0; turn < 2; turn++) {
+			refusal = refusals[k];
+			assert_int_equal(archive_store_retain(&store, &limits, later_ms, &error), -refusal);
+			assert_int_equal(error.code, -refusal);
+			assert_non_null(strstr(error.text, "the folder lets no file come or go"));
+			assert_int_equal(archive_store_retain(&store, &limits, later_ms, &error), -refusal);
+			assert_int_equal(error.code, 0);
+			refusal = 0;
+			assert_int_equal(archive_store_retain(&store, &limits, later_ms, &error), 1);
+		}
+		/* Six of ten were too old, and one each turn has gone. */
+		assert_int_equal(retain(&store, &limits, later_ms), 4 + 1 + 3);
+		assert_int_equal(store.list.count, 2);
+		archive_store_close(&store);
+		empty();
+	}
+}
+
 /* A part that cannot be removed keeps neither the other parts nor the next hour. */
 static void test_a_part_that_cannot_be_removed(void **unused)
 {
@@ -438,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_size_is_kept),
 		cmocka_unit_test(test_what_cannot_be_merged),
 		cmocka_unit_test(test_what_cannot_be_removed),
+		cmocka_unit_test(test_a_folder_that_lets_nothing_go),
 		cmocka_unit_test(test_a_part_that_cannot_be_removed),
 		cmocka_unit_test(test_many_files_of_an_hour),
 		cmocka_unit_test(test_another_measure),
