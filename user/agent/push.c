@@ -149,6 +149,7 @@ static bool has_time(void *arg)
 static int send_epoch(struct sending *s, const struct agent_epoch *epoch, uint64_t *left)
 {
 	struct agent *a = s->agent;
+	uint32_t *from = &a->receivers[s->receiver].from[epoch->part - a->parts];
 	const struct push_profile how = {
 		.protocol = kinds[s->receiver].protocol,
 		.describe = set_labels,
@@ -158,11 +159,11 @@ static int send_epoch(struct sending *s, const struct agent_epoch *epoch, uint64
 		.has_time = has_time,
 		.has_time_arg = s,
 		.left = left,
+		.from = from,
 	};
 
 	if (how.protocol == PUSH_PYROSCOPE)
-		return agent_each_service(epoch->profile, &a->receivers[s->receiver].from[epoch->part - a->parts],
-					  send_service, has_time, s, left);
+		return agent_each_service(epoch->profile, from, send_service, has_time, s, left);
 	return push_profile(a->receivers[s->receiver].push, epoch->profile, &how);
 }
 

@@ -56,6 +56,12 @@ struct otlp_options {
 	void *take_arg;
 	/* Set to the sum of the values that are in no body which was taken: 0 unless it fails. NULL: not wanted. */
 	uint64_t *left;
+	/*
+	 * The resource of the process at *from, whatever the number of processes, comes first; set to a process of the
+	 * first one that is in no body which was taken, so that the next profile begins with it. One that fills all
+	 * bodies alone is not first twice in a row. NULL: the first process is.
+	 */
+	uint32_t *from;
 };
 
 /*

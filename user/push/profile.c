@@ -217,7 +217,8 @@ static int push_otlp(struct push *push, const struct profile *p, const struct pu
 						     .describe_arg = how->describe_arg,
 						     .take = take_body,
 						     .take_arg = &pushing,
-						     .left = how->left});
+						     .left = how->left,
+						     .from = how->from});
 }
 
 int push_profile(struct push *push, const struct profile *p, const struct push_profile *how)

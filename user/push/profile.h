@@ -35,6 +35,7 @@ struct push_profile {
 	bool (*has_time)(void *arg);
 	void *has_time_arg;
 	uint64_t *left; /* set to the sum of the values that were not pushed; NULL: not wanted */
+	uint32_t *from; /* PUSH_OTLP: as in struct otlp_options */
 };
 
 /* Pushes the profile. One without samples is not sent. Returns 0, -ENOMEM, -ETIME, or what push_send() returned. */

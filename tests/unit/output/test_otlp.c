@@ -206,6 +206,74 @@ static void test_what_was_not_taken_is_counted(void **unused)
 	profile_free(p);
 }
 
+static const char *value_of(const Otlp__Resource *resource, const char *key)
+{
+	for (size_t i = 0; i < resource->n_attributes; i++) {
+		if (strcmp(resource->attributes[i]->key, key) == 0)
+			return resource->attributes[i]->value->string_value;
+	}
+	return "";
+}
+
+/* The values of services, which are called by a letter each. */
+struct by_service {
+	int64_t values['z' + 1];
+	unsigned bodies, most;
+};
+
+static int count_services(void *arg, const void *body, size_t size)
+{
+	struct by_service *by = arg;
+	struct totals before = {0};
+	Otlp__Request *request = otlp__request__unpack(NULL, size, body);
+	Otlp__ResourceProfiles *of;
+	Otlp__Resource *resource;
+
+	if (by->bodies++ == by->most) {
+		otlp__request__free_unpacked(request, NULL);
+		return -ETIME;
+	}
+	/* A body has one sample. */
+	assert_int_equal(request->n_resource_profiles, 1);
+	of = otlp__resource_profiles__unpack(NULL, request->resource_profiles[0].len,
+					     request->resource_profiles[0].data);
+	resource = otlp__resource__unpack(NULL, of->resource.len, of->resource.data);
+	count_body(&before, body, size);
+	by->values[(unsigned char)*value_of(resource, OTLP_SERVICE_NAME)] += before.values[0] + before.values[1];
+	otlp__resource__free_unpacked(resource, NULL);
+	otlp__resource_profiles__free_unpacked(of, NULL);
+	otlp__request__free_unpacked(request, NULL);
+	return 0;
+}
+
+/* Where each epoch has time for two bodies, each of five services is sent in turn, and one of many bodies, too. */
+static void test_no_service_is_always_left(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t from = UINT32_MAX, stacks[9];
+	struct by_service by = {.bodies = 0};
+
+	(void)unused;
+	for (uint32_t i = 0; i < 9; i++)
+		stacks[i] = on(p, PROFILE_ROOT, (char[]){(char)('0' + i), '\0'}, "app.py", 1);
+	for (char name = 'a'; name <= 'e'; name++) {
+		uint32_t owner = process(p, name, (char[]){name, '\0'});
+
+		for (uint32_t i = 0; i < (name == 'c' ? 9 : 1); i++)
+			take_in(p, stacks[i], owner, 1);
+	}
+	for (unsigned i = 0; i < 12; i++) {
+		struct otlp_options options = {.body_max = 1, .take = count_services, .take_arg = &by, .from = &from};
+
+		by.bodies = 0;
+		by.most = 2;
+		assert_int_equal(otlp_encode(p, &options), -ETIME);
+	}
+	for (char name = 'a'; name <= 'e'; name++)
+		assert_in_range(by.values[(unsigned char)name], 3, 12);
+	profile_free(p);
+}
+
 static int keep_first_resource(void *arg, const void *body, size_t size)
 {
 	Otlp__Request *request = otlp__request__unpack(NULL, size, body);
@@ -220,15 +288,6 @@ static int keep_first_resource(void *arg, const void *body, size_t size)
 	otlp__resource_profiles__free_unpacked(of, NULL);
 	otlp__request__free_unpacked(request, NULL);
 	return 0;
-}
-
-static const char *value_of(const Otlp__Resource *resource, const char *key)
-{
-	for (size_t i = 0; i < resource->n_attributes; i++) {
-		if (strcmp(resource->attributes[i]->key, key) == 0)
-			return resource->attributes[i]->value->string_value;
-	}
-	return "";
 }
 
 static void describe(void *arg, const struct profile *p, uint32_t process, struct otlp_resource *resource)
@@ -320,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_send),
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),
 		cmocka_unit_test(test_what_was_not_taken_is_counted),
+		cmocka_unit_test(test_no_service_is_always_left),
 		cmocka_unit_test(test_resources),
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_hostile_texts),

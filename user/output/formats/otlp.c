@@ -186,16 +186,17 @@ static int compare_items(const void *a, const void *b)
 
 static int sort_samples(struct encoder *e)
 {
+	const uint32_t processes = profile_process_count(e->profile), from = e->options->from ? *e->options->from : 0;
 	size_t count;
 	const struct profile_sample *samples = profile_samples(e->profile, &count);
 	int err = 0;
 
-	e->resource_of = calloc(profile_process_count(e->profile) + (size_t)1, sizeof(*e->resource_of));
+	e->resource_of = calloc(processes + (size_t)1, sizeof(*e->resource_of));
 	e->items = calloc(count + 1, sizeof(*e->items));
 	if (!e->resource_of || !e->items)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < profile_process_count(e->profile) && !err; i++)
-		err = find_resource(e, i);
+	for (uint32_t i = 0; i < processes && !err; i++)
+		err = find_resource(e, (uint32_t)(((uint64_t)from + i) % processes));
 	for (size_t i = 0; i < count && !err; i++) {
 		if (samples[i].stack == PROFILE_ROOT)
 			continue;
@@ -452,6 +453,18 @@ static uint64_t values_left(const struct encoder *e)
 	return sum;
 }
 
+/* Notes with which process the next profile begins. */
+static void note_next(const struct encoder *e)
+{
+	size_t count, next = e->begun;
+	const struct profile_sample *samples = profile_samples(e->profile, &count);
+
+	while (next < e->count && e->items[next].resource == e->items[0].resource)
+		next++;
+	if (next < e->count)
+		*e->options->from = samples[e->items[next].sample].process;
+}
+
 int otlp_encode(const struct profile *p, const struct otlp_options *options)
 {
 	struct encoder e = {
@@ -474,6 +487,8 @@ int otlp_encode(const struct profile *p, const struct otlp_options *options)
 	err = err ?: encode(&e);
 	if (options->left)
 		*options->left = sorted ? values_left(&e) : profile_total(p);
+	if (options->from && sorted)
+		note_next(&e);
 	for (uint32_t i = 0; i < e.resources.count; i++)
 		free((void *)((const struct intern_bytes *)intern_item(&e.resources, i))->bytes);
 	intern_free(&e.resources);
