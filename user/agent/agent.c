@@ -94,7 +94,7 @@ static int on_tick(void *arg)
 		err = a->sinks[i]->do_periodic_work ? a->sinks[i]->do_periodic_work(a) : 0;
 	if (err)
 		return err;
-	is_cut = agent_clocks_were_changed(a);
+	is_cut = agent_clocks_cut_epoch(a);
 	if (is_cut || clock_s(CLOCK_MONOTONIC) >= a->end)
 		return agent_end_epoch(a, is_cut);
 	return agent_limit_cost(a) ?: agent_hold(a);

@@ -56,6 +56,8 @@ struct agent {
 	double begin, end;          /* end: as it is planned */
 	double cpu_begin_s;         /* session_used_s() when it began */
 	struct agent_clocks clocks; /* as they were read last */
+	double next_cut;            /* CLOCK_BOOTTIME seconds: before, they end no epoch */
+	bool is_restless;           /* they changed before that, which was said */
 	unsigned least, most;       /* divisors of the rate that its samples have */
 	bool rate_changed;          /* in it; not: when the one before had ended */
 	unsigned cheap_epochs;      /* in a row: epochs that would allow a higher rate */
@@ -104,9 +106,11 @@ int agent_finish(struct agent *a);
 /* clocks.c */
 
 void agent_read_clocks(struct agent_clocks *clocks);
-/* Says and counts that the machine slept, or that its clock was set, since they were read. Returns whether it was so.
+/*
+ * Says and counts that the machine slept, or that its clock was set, since they were read. Returns whether the epoch is
+ * to end for that: at most once in an epoch's length, as programs may fight over the clock.
  */
-bool agent_clocks_were_changed(struct agent *a);
+bool agent_clocks_cut_epoch(struct agent *a);
 
 /* files.c: makes a folder, with mode 0700, that has further ones. Returns 0, or negative errno with a sentence. */
 int agent_make_folder(const char *path, struct error *error);

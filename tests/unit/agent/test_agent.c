@@ -48,6 +48,7 @@ static struct {
 	double change_clocks_at; /* when the machine has slept, and the clock was set; 0: never */
 	double sleep_s, set_s;   /* by so much */
 	double cpu_of_sleep_s;   /* CPU time that pybpf takes then */
+	double fight_until;      /* until then the clock is set by set_s in each tick, forth and back */
 	double slept_s,
 		booted_s; /* from `now` to CLOCK_BOOTTIME, and from there to CLOCK_REALTIME, beside realtime_ms */
 } played;
@@ -140,7 +141,10 @@ static void change(struct agent *a)
 
 static void change_clocks(void)
 {
-	played.change_clocks_at = 0;
+	if (played.now < played.fight_until)
+		played.set_s = -played.set_s;
+	else
+		played.change_clocks_at = 0;
 	played.slept_s += played.sleep_s;
 	played.booted_s += played.set_s;
 	played.cpu_s += played.cpu_of_sleep_s;
@@ -634,6 +638,39 @@ static void test_a_clock_that_is_set(void **state)
 	assert_non_null(strstr(played.metrics, "pybpf_clock_jumps_total 1\n"));
 }
 
+/* One epoch in the length of an epoch ends early, and that, and that there is more, is said once each. */
+static void test_a_clock_that_others_fight_over(void **state)
+{
+	const double begin_s = played.now + 5 * EPOCH_S;
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.change_clocks_at = begin_s;
+	played.fight_until = begin_s + 20 * EPOCH_S;
+	played.set_s = 5;
+	metrics = run_for(40, 1);
+	assert_true(metrics.clock_jumps > 500);
+	/* Epochs that end as planned are not fewer than half of the others. */
+	assert_in_range(metrics.epochs, 40, 40 + 2 * 20);
+	assert_in_range(warnings, 20, 2 * 21);
+	assert_int_equal(metrics.late_epochs, 0);
+}
+
+/* A sleep ends an epoch however short the time since the last change was in which the machine was awake. */
+static void test_sleeps_that_follow_each_other(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.change_clocks_at = played.now + 5.5 * EPOCH_S;
+	played.fight_until = played.change_clocks_at + 0.1 * EPOCH_S;
+	played.sleep_s = 2 * EPOCH_S;
+	metrics = run_for(10, 1);
+	assert_true(metrics.suspends >= 3);
+	assert_int_equal(sunk.gaps, metrics.suspends);
+	assert_int_equal(warnings, metrics.suspends);
+}
+
 /* The end of an epoch that is cut costs a large share of its short time. It does not lower the rate. */
 static void test_a_sleep_costs_no_rate(void **state)
 {
@@ -741,6 +778,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_clock_that_is_set, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_clock_that_others_fight_over, begin, end),
+		cmocka_unit_test_setup_teardown(test_sleeps_that_follow_each_other, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sleep_costs_no_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_epochs_that_become_shorter, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
