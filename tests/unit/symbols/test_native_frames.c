@@ -5,6 +5,7 @@
 #include "profiles.h"
 #include "profile/mappings.h"
 #include "symbols/native/native_frames.h"
+#include "symbols/native/native_libraries.h"
 #include "symbols/native/native_plumbing.h"
 #include "symbols/native/native_roles.h"
 
@@ -615,6 +616,22 @@ static void test_what_is_not_met_is_forgotten(void **state)
 	free_world(&w);
 }
 
+/* Frames have room for 24 bits of them; those in use are left out. */
+static void test_numbers_begin_anew(void **state)
+{
+	struct native_libraries l;
+
+	(void)state;
+	native_libraries_init(&l);
+	assert_int_equal(native_libraries_add(&l, "/a.so"), 1);
+	l.newest = 0xfffffe;
+	assert_int_equal(native_libraries_add(&l, "/b.so"), 0xffffff);
+	assert_int_equal(native_libraries_add(&l, "/c.so"), 2);
+	assert_string_equal(native_library_at(&l, PYBPF_NATIVE_FRAME_FILE(PYBPF_NATIVE_FRAME(0xffffffull, 5)))->name,
+			    "b.so");
+	native_libraries_free(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -636,6 +653,7 @@ int main(void)
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_demangled_names_are_no_plumbing),
 		cmocka_unit_test(test_what_is_not_met_is_forgotten),
+		cmocka_unit_test(test_numbers_begin_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
