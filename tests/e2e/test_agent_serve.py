@@ -227,6 +227,22 @@ def test_without_what_serves_it_ends(tmp_path):
     assert len(epochs(folder)) == 1
 
 
+def test_more_profiles_than_are_made_at_a_time(tmp_path):
+    """Eight are; one of nine clients is told so, which is counted apart from what was wrong to ask for."""
+    with harness.target(harness.default_python(), "shares.py") as target, concurrent.futures.ThreadPoolExecutor(9) as clients:
+        with served(tmp_path / "epochs", "-p", target.pid) as (process, ask):
+            asked = [clients.submit(ask, "/debug/pprof/profile?seconds=100") for _ in range(9)]
+            (refused,), others = concurrent.futures.wait(asked, harness.PATIENCE, concurrent.futures.FIRST_COMPLETED)
+            missing = ask("/debug/pprof/gil?seconds=1")
+            now = metrics(ask)
+            end(process)
+    assert refused.result() == (503, b"Too many profiles are made at this moment; try again later.\n")
+    assert [one.result() for one in others] == 8 * [(503, b"pybpf ends.\n")]
+    assert missing[0] == 404 and b"This agent measures something else" in missing[1]
+    counts = {outcome: now['pybpf_http_requests_total{outcome="%s"}' % outcome] for outcome in ("wrong", "unavailable")}
+    assert counts == {"wrong": 1, "unavailable": 1}, counts
+
+
 def test_the_end_comes_while_a_client_waits(tmp_path):
     """It is told so, and the last epoch is written as without it."""
     folder = tmp_path / "epochs"
@@ -288,6 +304,23 @@ def test_requests_add_up(tmp_path):
     assert counts["found_total"] >= 1 and counts["sent_total"] == 0
     assert counts["submitted_total"] + counts["found_total"] == counts["waiting"] + dropped
     assert now['pybpf_samples_unsent_total{receiver="otlp",mode="cpu"}'] == 0
+
+
+def test_the_size_of_the_queue(tmp_path):
+    """What waits in memory while a receiver is away, and then in the spool, which has the agent's end."""
+    spool = tmp_path / "spool"
+    arguments = ["--otlp", "http://localhost:%d" % harness.free_port(), "--spool", spool]
+    in_memory, on_disk = ('pybpf_requests_%s_bytes{receiver="otlp"}' % place for place in ("waiting", "spooled"))
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments, "--epoch", "1s", env=HOME) as (process, ask):
+            first = harness.wait_for(lambda: metrics(ask) if metrics(ask)[in_memory] else None)
+            end(process)
+        with served(tmp_path / "epochs", "-p", target.pid, *arguments, "--epoch", "1h", env=HOME) as (process, ask):
+            later = harness.wait_for(lambda: metrics(ask) if metrics(ask)[on_disk] else None)
+            size = sum(path.stat().st_size for path in (spool / "otlp").iterdir())
+            end(process)
+    assert first[on_disk] == 0 and later[in_memory] == 0
+    assert 0 < later[on_disk] == size
 
 
 def test_whether_the_host_sends_is_known_later(tmp_path):

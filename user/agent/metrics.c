@@ -159,6 +159,24 @@ static void add_unmade(struct rows *rows, const struct agent *a, const struct ag
 	}
 }
 
+/* Adds how large the queue of each receiver is, in memory or on the disk. */
+static void add_queue(struct rows *rows, const struct agent *a, const struct agent_metrics *m, bool of_spool)
+{
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
+		const struct push_counts *c = &m->push[i].counts;
+
+		if (a->options.push.urls[i])
+			add(rows,
+			    &(struct serve_metric){.name = of_spool ? "pybpf_requests_spooled_bytes"
+								    : "pybpf_requests_waiting_bytes",
+						   .help = of_spool ? "Bytes of the requests in the spool."
+								    : "Bytes of the requests that wait in memory.",
+						   .type = SERVE_GAUGE,
+						   .labels = {{"receiver", kinds[i]}},
+						   .value = (double)(of_spool ? c->spooled_bytes : c->waiting_bytes)});
+	}
+}
+
 /* Rows of one name follow each other: a name for all receivers, then the next one. */
 static void add_push(struct rows *rows, const struct agent *a, const struct agent_metrics *m)
 {
@@ -202,6 +220,8 @@ static void add_push(struct rows *rows, const struct agent *a, const struct agen
 							 .labels = {{"receiver", kinds[i]}},
 							 .value = (double)(c->waiting + c->spooled)});
 	}
+	add_queue(rows, a, m, false);
+	add_queue(rows, a, m, true);
 }
 
 static void add_share(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
