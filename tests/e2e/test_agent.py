@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pybpf agent: epochs in a folder, and reports on them."""
 
+import collections
 import contextlib
 import datetime
 import fcntl
@@ -107,9 +108,40 @@ def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     assert values(as_json(folder, "--service-version", "1.5")) == 0
     run = pybpf("report", folder, "--to", "2001-01-01")
     assert run.code == 1 and "has no epoch in that span; it has some from" in run.err
-    run = pybpf("diff", "-q", str(folder) + "@-1h..", str(folder) + "@..")
-    assert run.code == 0 and run.out, run
     rows_of_epochs(folder)
+
+
+def own_samples(*paths):
+    """The samples of each function that was running, by its name."""
+    found = collections.Counter()
+    for stack, count in pybpf("report", "-q", "-f", "folded", *paths).stacks():
+        found[stack[-1].name] += count
+    return found
+
+
+def test_two_times_are_compared(tmp_path):
+    """Each side has the samples of its epochs, each of which is a run, and none of those before, between and after."""
+    folder = tmp_path / "epochs"
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 499, "--max-cpu", "100%") as process:
+            harness.wait_for(lambda: len(epochs(folder)) >= 9)
+            end(process)
+    names = epochs(folder)
+    # Whole seconds, which may be in the epoch before, too.
+    moments = [span(names[i])[0] // 1000 for i in (2, 4, 6, 8)]
+    spans = {"before": moments[:2], "after": moments[2:]}
+    texts = [datetime.datetime.fromtimestamp(one, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ") for one in moments]
+    run = pybpf("diff", "-q", "-f", "json", "%s@%s..%s" % (folder, *texts[:2]), "%s@%s..%s" % (folder, *texts[2:]))
+    assert run.code == 0, run
+    compared = json.loads(run.out)
+    for side, (since, until) in spans.items():
+        chosen = [folder / name for name in names if span(name)[1] > since * 1000 and span(name)[0] < until * 1000]
+        assert 1 <= len(chosen) < len(names) / 2 and len(compared[side]["runs"]) == len(chosen)
+        assert compared[side]["samples"] == sum(values(as_json(path)) for path in chosen) > 0
+        own = own_samples(*chosen)
+        assert own["spin"] > 0
+        for row in compared["functions"]:
+            assert row["samples_" + side] == own[row["name"]], (side, row)
 
 
 def holds_back_hangups(pid):
