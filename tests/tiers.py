@@ -62,6 +62,7 @@ TIMED = [
     "test_wall::test_waits_are_as_long_as_the_program_measures",
     "test_wall_times",
     "test_wall_truth",
+    "test_windows",
 ]
 
 # Left to make test-all, but for the parameters that are named.
@@ -244,6 +245,8 @@ THOROUGH = {
     "test_many_threads::test_processes_with_many_threads_do_not_hinder_each_other": None,
     "test_threads_without_python::test_many_native_threads_leave_room": None,
     "test_top::test_a_long_interval_loses_nothing": None,
+    "test_windows::test_a_run": ["cpu", "wall"],
+    "test_windows::test_epochs": ["cpu wall-fixed"],
     "test_young::test_one_that_ends_after_the_refusal": None,
     "test_wall::test_five_hundred_threads_that_are_switched_while_they_are_found": None,
     "test_young::test_none_is_lost_beside_a_load": None,

@@ -93,6 +93,15 @@ void session_measures_limit_reading(struct session *s)
 	}
 }
 
+double session_measures_estimate_end(const struct session *s)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->nr_measures; i++)
+		sum += s->measures[i]->estimate_end ? s->measures[i]->estimate_end(s) : 0;
+	return sum;
+}
+
 size_t session_measures_count_times(const struct session *s)
 {
 	size_t count = 0;

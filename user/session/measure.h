@@ -6,7 +6,7 @@
  * In the order of a run:
  *
  *	the session is made             init, ask_kernel
- *	the run begins                  attach, begin
+ *	the run begins                  attach, begin, estimate_end
  *	while it goes on                take, do_periodic_work
  *	some processes have ended       note_count, add_count, settle, forget_process
  *	an epoch ends (epochs.c)        prepare_epoch, note_count, add_count, settle of those in_epochs, forget_samples,
@@ -70,6 +70,8 @@ struct session_measure {
 	int (*begin)(struct session *s);
 	/* When the run ends, and all are still attached. Called once. */
 	void (*end)(struct session *s);
+	/* Returns the seconds that end() presumably takes: the run has them as well. NULL: next to none. */
+	double (*estimate_end)(const struct session *s);
 	void (*detach)(struct session *s);
 
 	/*
@@ -165,6 +167,8 @@ bool session_measures_need_records(const struct session *s);
 void session_measures_name_frames(struct session *s);
 int session_measures_add_count(struct session *s, const struct session_counted *counted);
 void session_measures_limit_reading(struct session *s);
+/* Returns the seconds that session_measures_end() presumably takes. */
+double session_measures_estimate_end(const struct session *s);
 size_t session_measures_count_times(const struct session *s);
 void session_measures_describe(const struct session *s, const struct session_account *account,
 			       struct profile_measure *values);

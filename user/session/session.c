@@ -202,6 +202,11 @@ void session_end_at(struct session *s, double when)
 	s->end_at = when;
 }
 
+double session_estimate_end(const struct session *s)
+{
+	return session_measures_estimate_end(s);
+}
+
 double session_jitter(struct session *s)
 {
 	return kernel_vary_rate(s->kernel);

@@ -205,6 +205,8 @@ int session_follow(struct session *s, const uint32_t *pids, size_t count);
 int session_attach(struct session *s);
 /* Says when the run will end, CLOCK_MONOTONIC seconds: nothing is begun then that takes long. */
 void session_end_at(struct session *s, double when);
+/* Returns the seconds that session_detach() presumably takes, in which sampling goes on: some threads are read then. */
+double session_estimate_end(const struct session *s);
 /* Varies the rate, so that the timer does not stay in step with a program. Returns as kernel_vary_rate does. */
 double session_jitter(struct session *s);
 /*

@@ -106,7 +106,7 @@ int top_feed_init(struct top_feed *feed, struct session *session, struct top_mod
 				  .all = profile_new(),
 				  .max_stacks = max_stacks,
 				  .own_only = own_only,
-				  .begin = clock_s(CLOCK_MONOTONIC)};
+				  .begin = session_get_begin(session)};
 	feed->since = feed->all_since = feed->begin;
 	return feed->all ? top_threads_init(&feed->threads, session, model) : -ENOMEM;
 }

@@ -3,6 +3,7 @@
 #include "session/run/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,11 @@
 
 /* Interval between calls of session_run.goes_on, for targets whose end causes no event. */
 #define ASK_S 0.1
+
+/* A run's loop takes at least this share of the duration, so that a short one finds processes beside many threads. */
+#define LEAST_SHARE 0.5
+/* An end that takes a smaller share does not shorten the loop. */
+#define END_SHARE 0.01
 
 struct loop {
 	struct session_run *run;
@@ -196,6 +202,19 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 	return false;
 }
 
+/*
+ * Returns when the loop ends, so that sampling is as long as was asked for: it has begun before, and goes on while the
+ * session is detached.
+ */
+static double find_deadline(const struct loop *l)
+{
+	const struct session *s = l->run->sessions[0];
+	const double least = l->begin + l->run->duration_s * LEAST_SHARE;
+	const double wanted = session_get_begin(s) + l->run->duration_s, end_s = session_estimate_end(s);
+
+	return fmax(least, end_s > l->run->duration_s * END_SHARE ? wanted - end_s : wanted);
+}
+
 /* What is polled: the sessions, signals and input. */
 #define FDS (SESSION_RUN_MAX * SESSION_FDS + 2)
 
@@ -232,9 +251,9 @@ enum session_end session_run(struct session_run *run)
 	watch_sessions(run, fds);
 	*signals_fd = (struct pollfd){.fd = signal_fd, .events = POLLIN};
 	*input = (struct pollfd){.fd = run->on_input ? run->input_fd : -1, .events = POLLIN};
-	l.next_interval = l.begin + run->interval_s;
+	l.next_interval = session_get_begin(run->sessions[0]) + run->interval_s;
 	if (run->duration_s > 0) {
-		l.deadline = l.begin + run->duration_s;
+		l.deadline = find_deadline(&l);
 		for (size_t i = 0; i < SESSION_RUN_MAX && run->sessions[i]; i++)
 			session_end_at(run->sessions[i], l.deadline);
 	}

@@ -23,8 +23,8 @@ enum session_end {
 struct session_run {
 	struct session *sessions[SESSION_RUN_MAX]; /* beside each other, of the same processes; up to the first NULL */
 	struct session_command *command;           /* NULL unless pybpf started the target */
-	double duration_s;                         /* 0: until a signal or the targets' end */
-	bool progress;                             /* show it on stderr */
+	double duration_s; /* of sampling, which begins with the session; 0: until a signal or the targets' end */
+	bool progress;     /* show it on stderr */
 	/* Returns whether there is still something to sample; polled. NULL: the run lasts as long as a target lives. */
 	bool (*goes_on)(void *arg);
 	void *goes_on_arg;

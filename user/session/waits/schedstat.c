@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +121,7 @@ static void begin_process(struct processes_record *process, double until_s, void
 /* Reads the threads of each process. Without memory for that, nothing is known. */
 static int begin(struct session *s)
 {
+	const double begin_s = clock_s(CLOCK_MONOTONIC), begin_used_s = session_used_s();
 	struct reading reading = {.session = s};
 	struct procfs_sched own;
 
@@ -130,7 +132,23 @@ static int begin(struct session *s)
 	    session_visit_by_user(s, session_used_s() + BEGIN_S, is_to_begin, begin_process, &reading))
 		reading.err = -ENOMEM;
 	s->schedstat.known &= !reading.err;
+	s->schedstat.begin_s = clock_s(CLOCK_MONOTONIC) - begin_s;
+	s->schedstat.begin_used_s = session_used_s() - begin_used_s;
 	return 0;
+}
+
+/* Reading a thread at the end, with its state and begin, takes so many times as long as at the begin of the run. */
+#define END_TIMES 2.5
+/* By so much more than its CPU time it takes at most, as others have the CPU, too: what took longer was one pause. */
+#define SLOWER_MOST 3.0
+
+static double estimate_end(const struct session *s)
+{
+	const struct session_schedstat *sched = &s->schedstat;
+	const double used_s = fmin(END_TIMES * sched->begin_used_s, SESSION_END_SCHED_S);
+	const double slower = sched->begin_used_s > 0 ? sched->begin_s / sched->begin_used_s : 1;
+
+	return used_s * fmin(fmax(slower, 1), SLOWER_MOST);
 }
 
 /*
@@ -422,6 +440,7 @@ const struct session_measure session_schedstat_measure = {
 	.free = release,
 	.begin = begin,
 	.end = end,
+	.estimate_end = estimate_end,
 	.tell = tell,
 	.print = print,
 	.entries = entries,

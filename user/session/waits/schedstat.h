@@ -27,6 +27,8 @@ struct session_schedstat {
 	bool known;           /* this kernel counts, and there was memory for it */
 	bool cut;             /* there was no time for all threads when the run began */
 	uint64_t begin_ticks; /* clock ticks since boot */
+	double begin_s;       /* what the reading of threads took when the run began */
+	double begin_used_s;  /* likewise, CPU time */
 	struct intern begun;  /* threads that were there when the run began */
 	struct intern cpu;    /* CPU time of processes at that moment */
 	struct session_schedstat_process *processes;
