@@ -64,19 +64,26 @@ def test_stdin_is_the_commands(python):
     assert done.stdout == b"TYPED IN\n"
 
 
-def test_open_files_and_signal_state_are_as_without_pybpf(python):
+@pytest.mark.parametrize("ignored", [(), (signal.SIGCHLD, signal.SIGPIPE)], ids=["nothing", "ignored"])
+def test_open_files_and_signal_state_are_as_without_pybpf(python, ignored):
     script = (
         "import os, signal\n"
         "print(sorted(os.listdir('/proc/self/fd')))\n"
         "kept = ('SigBlk', 'SigIgn', 'SigCgt', 'CapEff', 'CapPrm')\n"
         "print([row for row in open('/proc/self/status') if row[:6] in kept])\n"
         "print(os.getcwd(), os.getpgrp() == os.getpid(), sorted(os.environ))\n"
+        "raise SystemExit(3)\n"
     )
+
+    def ignore():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
     alone = subprocess.run(
-        [python, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [python, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL, preexec_fn=ignore
     )
-    seen = command(python, "-c", script)
-    assert seen.out == alone.stdout
+    seen = command(python, "-c", script, preexec_fn=ignore)
+    assert (seen.out, seen.code) == (alone.stdout, 3)
 
 
 @pytest.mark.parametrize("started_with, runs_with", [(0, -20), (5, 5)])

@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "cli/targets.h"
 #include "helper/helper.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "profile/imports.h"
 #include "rights/priority.h"
 #include "profile/edit.h"
@@ -216,7 +214,7 @@ static void tell_wait(const struct record *r, struct session_command *command)
 		 command->pid);
 }
 
-static int record_command(struct record *r, const sigset_t *mask)
+static int record_command(struct record *r, const struct session_signals *before)
 {
 	struct session_command command = {0};
 	struct rights_wanted rights = {.level = RIGHTS_SAMPLE,
@@ -229,7 +227,7 @@ static int record_command(struct record *r, const sigset_t *mask)
 
 	if (!r->options.as && !r->options.quiet)
 		cli_as_tell_root();
-	err = session_command_start(&command, r->options.command, mask, r->options.as ? &r->as : NULL);
+	err = session_command_start(&command, r->options.command, before, r->options.as ? &r->as : NULL);
 	if (err) {
 		log_error("cannot start %s: %s", r->options.command[0], strerror(-err));
 		goto done;
@@ -265,7 +263,7 @@ done:
 int cli_record(int argc, char **argv)
 {
 	struct record r = {.options = {.session = SESSION_OPTIONS_DEFAULT}};
-	sigset_t signals, mask;
+	struct session_signals before;
 	bool done = false;
 	int code = cli_record_parse(&r.options, argc, argv, &done);
 
@@ -274,9 +272,7 @@ int cli_record(int argc, char **argv)
 	r.options.session.start_ns = cli_start_ns;
 	cli_set_verbosity(r.options.verbose);
 	r.options.session.measure_kernel = r.options.stats || r.options.json_path;
-	signal(SIGPIPE, SIG_IGN);
-	signals_of_run(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &mask);
+	session_take_signals(&before);
 	code = cli_output_connect(&r.options.output);
 	if (!code && r.options.session.native != SESSION_NATIVE_NONE)
 		code = cli_debuginfod_start(r.options.debuginfod, &r.options.session.fetch);
@@ -295,7 +291,7 @@ int cli_record(int argc, char **argv)
 	code = code ?: open_json(&r);
 	code = code ?: cli_output_entrust(&r.options.output, &r.json);
 	if (!code)
-		code = r.options.command ? record_command(&r, &mask) : record_targets(&r);
+		code = r.options.command ? record_command(&r, &before) : record_targets(&r);
 	output_file_discard(&r.json);
 	cli_output_discard(&r.options.output);
 	caller_free(&r.as);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "rights/login_path.h"
 #include "rights/priority.h"
 #include "rights/rights.h"
@@ -56,7 +57,8 @@ static int become(const struct caller *as, int error_fd)
 	return err ?: ERROR_FD;
 }
 
-static void run_child(int go_fd, int error_fd, char **argv, const sigset_t *mask, const struct caller *as)
+static void run_child(int go_fd, int error_fd, char **argv, const struct session_signals *before,
+		      const struct caller *as)
 {
 	char go;
 
@@ -70,8 +72,9 @@ static void run_child(int go_fd, int error_fd, char **argv, const sigset_t *mask
 		error_fd = fd;
 	}
 	priority_restore();
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	signal(SIGPIPE, before->pipe);
+	signal(SIGCHLD, before->child);
+	sigprocmask(SIG_SETMASK, &before->blocked, NULL);
 	execvp(argv[0], argv);
 	refuse(error_fd, errno, false);
 }
@@ -82,7 +85,18 @@ static void close_both(int fds[2])
 	close(fds[1]);
 }
 
-int session_command_start(struct session_command *command, char **argv, const sigset_t *mask, const struct caller *as)
+void session_take_signals(struct session_signals *before)
+{
+	sigset_t signals;
+
+	before->pipe = signal(SIGPIPE, SIG_IGN);
+	before->child = signal(SIGCHLD, SIG_DFL);
+	signals_of_run(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &before->blocked);
+}
+
+int session_command_start(struct session_command *command, char **argv, const struct session_signals *before,
+			  const struct caller *as)
 {
 	int go[2], error[2], err;
 	pid_t pid;
@@ -104,7 +118,7 @@ int session_command_start(struct session_command *command, char **argv, const si
 	}
 	if (pid == 0) {
 		close(go[1]);
-		run_child(go[0], error[1], argv, mask, as);
+		run_child(go[0], error[1], argv, before, as);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -15,15 +15,27 @@ struct session_command {
 	int reaped;
 };
 
+/* What pybpf was started with, and the command starts with. */
+struct session_signals {
+	sigset_t blocked;
+	void (*pipe)(int), (*child)(int); /* SIG_DFL or SIG_IGN, for SIGPIPE and SIGCHLD */
+};
+
 /* Exit codes of shells (POSIX 2.8.2). */
 #define SESSION_COMMAND_NOT_FOUND      127
 #define SESSION_COMMAND_NOT_EXECUTABLE 126
 
 /*
- * Forks a child that waits before it executes argv; mask is the signal mask that the child restores. as: the user that
+ * Blocks the signals that a run handles, has writes to closed pipes fail, and has the kernel keep the exit status of
+ * children, which it drops while SIGCHLD is ignored. *before: how signals were before.
+ */
+void session_take_signals(struct session_signals *before);
+/*
+ * Forks a child that waits before it executes argv; before: the signals that the child restores. as: the user that
  * the child becomes, already looked up; NULL: the user that pybpf runs as. Returns 0 or negative errno.
  */
-int session_command_start(struct session_command *command, char **argv, const sigset_t *mask, const struct caller *as);
+int session_command_start(struct session_command *command, char **argv, const struct session_signals *before,
+			  const struct caller *as);
 /*
  * Lets the child execute argv. Returns 0 or, after reporting a failed exec, the exit code that pybpf should end with.
  */
