@@ -13,6 +13,7 @@ import time
 import pytest
 
 import harness
+import processes
 import pythons
 from harness import Expectation, pybpf, record, total
 
@@ -254,6 +255,16 @@ def test_terminate_writes_what_was_collected(spinning, tmp_path):
         run.send_signal(signal.SIGTERM)
         assert run.wait(harness.PATIENCE) == 0
     assert total(harness.parse(path.read_text())) > 0
+
+
+def test_the_end_of_a_terminal_is_not_that_of_a_run_under_nohup(spinning, tmp_path):
+    stats = tmp_path / "stats.json"
+    argv = ["nohup", harness.PYBPF, "-q", "-p", str(spinning.pid), "-d", "2", "-o", os.devnull, "--json-stats", str(stats)]
+    with harness.started(argv, stdin=subprocess.DEVNULL) as run:
+        harness.wait_for(lambda: run.poll() is not None or processes.is_sampling(run.pid))
+        run.send_signal(signal.SIGHUP)
+        assert run.wait(harness.PATIENCE) == 0
+    assert json.loads(stats.read_text())["duration_s"] >= 2
 
 
 def test_no_progress_when_stderr_is_no_terminal(spinning):

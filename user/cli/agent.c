@@ -184,6 +184,8 @@ int cli_agent(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* A write beyond RLIMIT_FSIZE then fails with EFBIG, and is reported as other failures are. */
 	signal(SIGXFSZ, SIG_IGN);
+	/* It does not end the agent, and nohup(1) must not keep it from it. */
+	signal(SIGHUP, SIG_DFL);
 	signals_of_run(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	priority_raise(); /* of the helpers, too */
