@@ -21,6 +21,15 @@ static __always_inline bool compat_waits_for_disk(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 }
 
+/*
+ * Returns whether the thread is held up for lack of memory, as CONFIG_PSI counts it: it has the kernel reclaim some,
+ * or, on its way back to the program, its control group has more than memory.high.
+ */
+static __always_inline bool compat_waits_for_memory(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_memstall) && BPF_CORE_READ_BITFIELD_PROBED(task, in_memstall);
+}
+
 /* Since 6.1 (f5d39b020809): a thread that the freezer of cgroup v1, or of the whole system, holds. */
 #define TASK_FROZEN 0x8000
 

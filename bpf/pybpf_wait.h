@@ -68,9 +68,10 @@ static inline int pybpf_state_is_ready(__u32 state)
 	X(IPC, "System V IPC")                                                                                         \
 	X(SIGNAL, "signal")                                                                                            \
 	X(IO, "asynchronous I/O")                                                                                      \
-	X(FAULT, "page fault") /* no system call, or absent memory of its arguments */                                 \
-	X(RESTART, "")         /* the rest of a wait that a signal broke off */                                        \
-	X(OTHER, "")           /* number: the system call */
+	X(FAULT, "page fault")    /* no system call, or absent memory of its arguments */                              \
+	X(MEMORY, "memory stall") /* whatever its system call does */                                                  \
+	X(RESTART, "")            /* the rest of a wait that a signal broke off */                                     \
+	X(OTHER, "")              /* number: the system call */
 
 enum pybpf_call {
 #define X(name, text) PYBPF_CALL_##name,

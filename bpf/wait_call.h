@@ -21,6 +21,8 @@ static __always_inline __s32 wait_first_polled(WAIT_THREAD *thread, __u64 array)
 static __always_inline __u64 wait_clone_flags(WAIT_THREAD *thread, __u64 clone_args);
 /* Returns whether the thread waits for a disk: for pages of a file, whatever its system call does. */
 static __always_inline bool wait_is_for_disk(WAIT_THREAD *thread);
+/* Returns whether the kernel holds the thread up for lack of memory, but not while it waits for a disk. */
+static __always_inline bool wait_is_for_memory(WAIT_THREAD *thread);
 /* Returns whether the PIDs that the thread knows are those of pybpf's own namespace. */
 static __always_inline bool wait_has_our_pids(WAIT_THREAD *thread);
 
@@ -124,6 +126,10 @@ static __always_inline void wait_describe_call(struct pybpf_wait *wait, WAIT_THR
 					       const __u64 *args, __u64 *futex)
 {
 	wait->state = PYBPF_STATE_OTHER;
+	if (wait_is_for_memory(thread)) {
+		wait->call = PYBPF_CALL_MEMORY;
+		return;
+	}
 	if (wait->call == PYBPF_CALL_RESTART)
 		wait->call = wait_call_of_restart(args);
 	switch (wait->call) {

@@ -313,6 +313,11 @@ static __always_inline bool wait_is_for_disk(struct waiting *thread)
 	return compat_waits_for_disk(thread->task);
 }
 
+static __always_inline bool wait_is_for_memory(struct waiting *thread)
+{
+	return compat_waits_for_memory(thread->task) && !compat_waits_for_disk(thread->task);
+}
+
 static __always_inline bool wait_has_our_pids(struct waiting *thread)
 {
 	struct task_struct *task = thread->task;

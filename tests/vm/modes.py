@@ -165,6 +165,13 @@ def check_native_waits(outcome):
     assert native["whole"] and native["not_joined"] == 0, native
 
 
+def check_short(outcome):
+    """The group is over its limit from the sixteenth call on, and what throttles it is the kernel."""
+    stalled = value(outcome.stacks, "reads_zeros", "[other: memory stall]")
+    near("time without memory", stalled, sum(count for _, count in outcome.stacks), 0.5, 1)
+    assert not value(outcome.stacks, "[pipe"), "a wait for /dev/zero"
+
+
 def check_most(outcome, found):
     """Nearly all samples are in these stacks, whatever share of a CPU the program had."""
     assert found >= FEWEST, "only %d samples are where the program is" % found
@@ -485,6 +492,7 @@ MODES = [
         "--mode=wall --wakers --threads --kernel --async --timestamps --min-block 1us -f folded",
         check_everything,
     ),
+    loop("--mode=wall, memory.high", "reads_zeros", "--cgroup {cgroup} -d 4 --mode=wall", check_short, how="short"),
     loop("--mode=offcpu", "stands", "-p {pid} -d 2 --mode=offcpu", check_offcpu, how="attach"),
     loop("--mode=gil", "contends", "--mode=gil", check_gil),
     Mode("top", "stands", "top -p {pid} -d 2 --output jsonl", check_top_states, how="look", account=False),

@@ -165,6 +165,20 @@ def part_maps():
     return {"pages": pages, "bytes": len(memory)}
 
 
+def reads_zeros(zeros, kept):
+    kept.append(os.read(zeros, 1 << 20))
+
+
+def part_reads_zeros():
+    """Until it is killed: calls that never sleep, of a program that takes more and more memory, and gives it back."""
+    zeros = os.open("/dev/zero", os.O_RDONLY)
+    say({"ready": 1})
+    while True:
+        kept = []
+        for _ in range(64):
+            reads_zeros(zeros, kept)
+
+
 def opens():
     for _ in range(CALLS):
         os.close(os.open("/dev/null", os.O_RDONLY))

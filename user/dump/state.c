@@ -137,6 +137,19 @@ static __always_inline bool wait_is_for_disk(struct caller *thread)
 	return thread->uninterruptible;
 }
 
+/* The kernel says only in which of its functions a thread sleeps. */
+static __always_inline bool wait_is_for_memory(struct caller *thread)
+{
+	/* mem_cgroup_handle_over_high() of mm/memcontrol.c, with underscores before it since 6.6; mm/vmscan.c */
+	static const char *const functions[] = {"mem_cgroup_handle_over_high", "reclaim_throttle"};
+	char name[64], function[128];
+
+	snprintf(name, sizeof(name), "task/%d/wchan", thread->tid);
+	if (!thread->uninterruptible || procfs_read_some(thread->pid, name, function, sizeof(function)) <= 0)
+		return false;
+	return strstr(function, functions[0]) || strstr(function, functions[1]);
+}
+
 static __always_inline bool wait_has_our_pids(struct caller *thread)
 {
 	struct stat own, its;
