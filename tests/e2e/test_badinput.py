@@ -308,6 +308,16 @@ def test_no_btf(spinning):
     assert "BTF" in sentence
 
 
+def test_no_sysfs_and_no_procfs(spinning):
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is missing")
+    for words in (["-p", spinning.pid, "-d", 1], ["--all", "-d", 1], ["ps"], ["dump", "-p", spinning.pid]):
+        done = in_mount_namespace('umount -l /proc && exec "$@"', harness.PYBPF, *words)
+        assert (done.returncode, done.stdout) == (1, "") and "/proc, which is not mounted" in one_sentence(done.stderr)
+    done = in_mount_namespace('umount -l /sys && exec "$@"', harness.PYBPF, "-p", spinning.pid, "-d", 1)
+    assert (done.returncode, done.stdout) == (1, "") and "/sys is not mounted" in one_sentence(done.stderr)
+
+
 SECCOMP = r"""
 #include <errno.h>
 #include <linux/filter.h>

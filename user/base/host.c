@@ -84,10 +84,25 @@ const char *host_explain_denial(bool files)
 	       "keeps this process from pybpf";
 }
 
+int host_check_proc(struct error *error)
+{
+	struct stat st;
+
+	/* For a process outside of the PID namespace of this /proc the link leads nowhere. */
+	if (!lstat("/proc/self", &st))
+		return 0;
+	return error_set(error, -ENOENT,
+			 "processes are found through /proc, which is not mounted here: `mount -t proc proc /proc`");
+}
+
 int host_check_btf(struct error *error)
 {
 	if (access(HOST_BTF_PATH, R_OK) == 0)
 		return 0;
+	if (access("/sys/kernel", F_OK))
+		return error_set(error, -ENOENT,
+				 "the kernel's types are read from " HOST_BTF_PATH
+				 ", and /sys is not mounted here: `mount -t sysfs sysfs /sys`");
 	return error_set(error, -ENOENT,
 			 "this kernel has no BTF (" HOST_BTF_PATH
 			 ": %s), which pybpf needs to fit its BPF programs to it; use a kernel built with "

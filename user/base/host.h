@@ -29,6 +29,9 @@ int host_check_privilege(struct error *error);
  */
 const char *host_explain_denial(bool files);
 
+/* Checks that /proc is mounted. Returns 0, or -ENOENT with a sentence in *error. */
+int host_check_proc(struct error *error);
+
 /* Checks that the kernel has BTF, which CO-RE needs. Returns 0, or -ENOENT with a sentence in *error. */
 int host_check_btf(struct error *error);
 

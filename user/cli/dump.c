@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/sudo.h"
 #include "base/procfs.h"
@@ -438,7 +439,7 @@ static int dump_processes(struct dump_command *dump, struct ps_list *list)
 	struct error error;
 	int err;
 
-	if (discovery_filter_resolve(&dump->filter, &error)) {
+	if (host_check_proc(&error) || discovery_filter_resolve(&dump->filter, &error)) {
 		log_error("%s", error.text);
 		return CLI_FAILED;
 	}

@@ -13,6 +13,7 @@
 #include "cli/select.h"
 #include "cli/other_tools.h"
 #include "helper/helper.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "discovery/list.h"
 
@@ -124,7 +125,7 @@ int cli_ps(int argc, char **argv)
 	code = CLI_FAILED;
 	if (cli_start_helpers() || cli_drop_rights(&rights))
 		goto done;
-	if (discovery_filter_resolve(&ps.filter, &error)) {
+	if (host_check_proc(&error) || discovery_filter_resolve(&ps.filter, &error)) {
 		log_error("%s", error.text);
 		goto done;
 	}
