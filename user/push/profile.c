@@ -91,14 +91,25 @@ static void append_encoded(struct query *to, const char *text)
 	}
 }
 
-/* Likewise, as plain UTF-8, with an underscore for what ends a name or a value. */
-static void append_name(struct query *to, const char *name)
+static bool ends_value(char c)
+{
+	return strchr("{},=\"", c);
+}
+
+/* Of /ingest's names of services (Pyroscope 2.2, api/model/labelset/validate.go, IsServiceNameRuneAllowed()). */
+static bool is_refused_in_service(char c)
+{
+	return !isalnum((unsigned char)c) && !strchr("-._/", c);
+}
+
+/* Likewise, as plain UTF-8, with an underscore for each byte that is refused. */
+static void append_name(struct query *to, const char *name, bool (*is_refused)(char))
 {
 	char *plain = text_printable(name);
 
 	to->no_memory |= !plain;
 	for (char *c = plain; c && *c; c++)
-		*c = (char)(strchr("{},=\"", *c) ? '_' : *c);
+		*c = (char)(is_refused(*c) ? '_' : *c);
 	append_encoded(to, plain ?: "");
 	free(plain);
 }
@@ -130,18 +141,18 @@ int push_pyroscope_query(const struct profile *p, const struct push_profile *how
 	char times[96];
 
 	append_text(&query, "?name=");
-	append_name(&query, service_of(p, how));
+	append_name(&query, service_of(p, how), is_refused_in_service);
 	append_encoded(&query, "{");
 	for (size_t i = 0; i < how->nr_labels; i++) {
 		if (is_taken(how, i))
 			continue;
-		append_name(&query, how->labels[i].key);
+		append_name(&query, how->labels[i].key, ends_value);
 		append_encoded(&query, "=");
-		append_name(&query, how->labels[i].value);
+		append_name(&query, how->labels[i].value, ends_value);
 		append_encoded(&query, ",");
 	}
 	append_encoded(&query, "host=");
-	append_name(&query, host ?: "");
+	append_name(&query, host ?: "", ends_value);
 	append_encoded(&query, "}");
 	/* Whole seconds, of which there is at least one. */
 	snprintf(times, sizeof(times), "&from=%" PRIu64 "&until=%" PRIu64, from,

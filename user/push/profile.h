@@ -46,7 +46,8 @@ bool push_is_v1(const char *url);
 
 /*
  * Writes Pyroscope's query, "?name=SERVICE{KEY=VALUE}&from=...", encoded, to text. In names and values, characters that
- * end them become underscores, and what is not plain UTF-8 is \\xNN. Returns 0, -E2BIG or -ENOMEM.
+ * end them become underscores, and so does what Pyroscope refuses in the name of a service; what is not plain UTF-8 is
+ * \\xNN. Returns 0, -E2BIG or -ENOMEM.
  */
 int push_pyroscope_query(const struct profile *p, const struct push_profile *how, char *text, size_t room);
 

@@ -41,7 +41,11 @@ static void test_query(void **unused)
 	assert_memory_equal(query_of(p, &(struct push_profile){.service = NULL}), "?name=pybpf%7B", 14);
 	/* Receivers refuse an empty name, and what is not UTF-8. */
 	assert_memory_equal(query_of(p, &(struct push_profile){.service = ""}), "?name=unknown_service%7B", 24);
-	assert_memory_equal(query_of(p, &(struct push_profile){.service = "a\xff\n="}), "?name=a%5Cxff%5Cx0a_%7B", 23);
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = "a\xff\n="}), "?name=a_xff_x0a_%7B", 19);
+	/* Pyroscope's /ingest refuses all but these in the name of a service. */
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = "a.b/c-d_E9"}), "?name=a.b%2Fc-d_E9%7B", 21);
+	assert_memory_equal(query_of(p, &(struct push_profile){.service = "uwsgi: w@1 [\xc3\xa9]"}),
+			    "?name=uwsgi__w_1_____%7B", 24);
 	profile_free(p);
 	p = new_profile();
 	process(p, 1, "");
