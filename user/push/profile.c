@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "output/output.h"
+#include "output/type_name.h"
 #include "push/push_v1.h"
 
 #define PPROF_CONTENT_TYPE "application/octet-stream"
@@ -174,9 +175,10 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 		   size_t size)
 {
 	const struct profile_measure measure = profile_get_measure(p);
+	/* As Pyroscope calls the CPU profiles of all languages. */
+	char *name = output_type_name(measure.period_ns ? "process_cpu" : measure.name);
 	const struct push_v1 from = {
-		/* As Pyroscope calls the CPU profiles of all languages. */
-		.name = measure.period_ns ? "process_cpu" : measure.name,
+		.name = name,
 		.service = service_of(p, how),
 		.host = profile_find_fact(p, PROFILE_FACT_HOST) ?: "",
 		.labels = how->labels,
@@ -185,8 +187,9 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 		.pprof_size = size,
 	};
 	struct proto_bytes body = proto_bytes();
-	int err = push_v1_make(&from, &body);
+	int err = name ? push_v1_make(&from, &body) : -ENOMEM;
 
+	free(name);
 	err = err
 		      ?: push_send(push, &(struct push_request){.suffix = "",
 								.content_type = PUSH_V1_CONTENT_TYPE,

@@ -49,6 +49,9 @@ static void count_profile(struct totals *t, const Otlp__Dictionary *d, const Otl
 		memcpy(t->ids[t->profiles], profile->profile_id.data, 16);
 	t->profiles++;
 	assert_true(profile->n_samples);
+	/* Parca refuses a profile without it. */
+	assert_non_null(profile->period_type);
+	assert_true(waits ? profile->period == 0 : profile->period > 0);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const Otlp__Sample *sample = profile->samples[i];
 
@@ -134,6 +137,36 @@ static void test_bodies_have_a_limit_and_lose_nothing(void **unused)
 	}
 	/* Each sample is larger than the limit. */
 	assert_int_equal(encoded(p, 1).bodies, whole.samples);
+	profile_free(p);
+}
+
+static int keep_types(void *arg, const void *body, size_t size)
+{
+	Otlp__Request *request = otlp__request__unpack(NULL, size, body);
+	Otlp__Dictionary *d;
+
+	assert_non_null(request);
+	d = otlp__dictionary__unpack(NULL, request->dictionary.len, request->dictionary.data);
+	assert_non_null(d);
+	for (size_t i = 0; i < d->n_string_table; i++)
+		*(bool *)arg |= strcmp(d->string_table[i], "uprobe_/lib/libz.so.1_page_faults") == 0;
+	otlp__dictionary__free_unpacked(d, NULL);
+	otlp__request__free_unpacked(request, NULL);
+	return 0;
+}
+
+/* What stores take as the end of a part of a type's name, or refuse. */
+static void test_names_of_events(void **unused)
+{
+	struct profile *p = new_profile();
+	const struct profile_measure measure = {.name = "uprobe:/lib/libz.so.1:page-faults", .unit = "count"};
+	bool found = false;
+
+	(void)unused;
+	assert_int_equal(profile_set_measure(p, &measure), 0);
+	take_in(p, on(p, PROFILE_ROOT, "f", "app.py", 1), process(p, 1, "web"), 5);
+	assert_int_equal(otlp_encode(p, &(struct otlp_options){.take = keep_types, .take_arg = &found}), 0);
+	assert_true(found);
 	profile_free(p);
 }
 
@@ -376,6 +409,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bodies_have_a_limit_and_lose_nothing),
+		cmocka_unit_test(test_names_of_events),
 		cmocka_unit_test(test_nothing_to_send),
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),
 		cmocka_unit_test(test_what_was_not_taken_is_counted),

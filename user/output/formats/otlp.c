@@ -16,6 +16,7 @@
 #include "output/formats/otlp.pb-c.h"
 #include "output/formats/otlp_dictionary.h"
 #include "output/output.h"
+#include "output/type_name.h"
 #include "profile/attributes.h"
 
 #define NS_PER_US 1000
@@ -215,19 +216,25 @@ static Otlp__ValueType value_type(struct encoder *e, const char *type, const cha
 {
 	Otlp__ValueType made = OTLP__VALUE_TYPE__INIT;
 
-	made.type_strindex = otlp_dictionary_text(&e->dictionary, type);
+	char *name = output_type_name(type);
+
+	e->dictionary.no_memory |= !name;
+	made.type_strindex = otlp_dictionary_text(&e->dictionary, name ?: "");
 	made.unit_strindex = otlp_dictionary_text(&e->dictionary, unit);
+	free(name);
 	return made;
 }
 
 /*
  * Writes what values are. Stores know two profiles by these names: samples of a known period, whose product is CPU
- * time, and off_cpu, without a period.
+ * time, and off_cpu, without a period. Of other values each counts: the period is 1, and its type is theirs, which
+ * Pyroscope takes as the profile's name (2.2, pkg/ingester/otlp/convert.go, newProfileBuilder()). The type of a period
+ * is never left out: Parca refuses a request without it (0.28, pkg/normalizer/otel.go, ValidateOtelProfile()).
  */
 static void write_types(struct encoder *e, enum kind kind)
 {
 	Otlp__Profile part = OTLP__PROFILE__INIT;
-	Otlp__ValueType type, period;
+	Otlp__ValueType type, period = OTLP__VALUE_TYPE__INIT;
 
 	if (kind == KIND_WAITS)
 		type = value_type(e, "off_cpu", "nanoseconds");
@@ -236,10 +243,9 @@ static void write_types(struct encoder *e, enum kind kind)
 	else
 		type = value_type(e, e->measure.name, e->measure.unit);
 	part.sample_type = &type;
-	if (kind == KIND_SAMPLES && (e->measure.period_ns || (e->is_time && e->states))) {
-		period = value_type(e, "cpu", "nanoseconds");
-		part.period_type = &period;
-		/* Measured time: each nanosecond counts. */
+	part.period_type = &period;
+	if (kind == KIND_SAMPLES) {
+		period = e->measure.period_ns ? value_type(e, "cpu", "nanoseconds") : type;
 		part.period = e->measure.period_ns ? (int64_t)e->measure.period_ns : 1;
 	}
 	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);

@@ -22,6 +22,7 @@
 #include "base/intern.h"
 #include "output/formats/path.h"
 #include "output/formats/pprof.pb-c.h"
+#include "output/type_name.h"
 #include "profile/attributes.h"
 #include "profile/groups.h"
 #include "profile/mappings.h"
@@ -139,7 +140,7 @@ static Pprof__ValueType *add_type(struct writer *w, struct types *types, const c
 	Pprof__ValueType *added = &types->types[types->count];
 
 	pprof__value_type__init(added);
-	added->type = text_of(w, type);
+	added->type = add_text(w, output_type_name(type));
 	added->unit = text_of(w, unit);
 	types->pointers[types->count++] = added;
 	return added;
