@@ -89,6 +89,23 @@ def test_pprof_and_pyroscope(saved):
     assert int(query["until"][0]) > int(query["from"][0])
 
 
+def test_pyroscope_gets_a_large_profile_in_parts(tmp_path):
+    """It refuses a profile with too many samples."""
+    grown = tmp_path / "grown.pybpf"
+    subprocess.run([str(harness.TOP / "build" / "grown-profiles"), "containers", "20000", str(grown)], check=True)
+    total = pprof_total(formats.report(grown, ".pb.gz").read_bytes())
+    with receiving() as it:
+        for path in "/ingest", "/push.v1.PusherService/Push", "/upload":
+            send(grown, it.url.rsplit("/v1", 1)[0] + path, "-f", "pprof")
+    parts = [request.body for request in it.requests if request.path.startswith("/ingest")]
+    counts = [len(list(of(gzip.decompress(body), 2))) for body in parts]
+    assert sum(map(pprof_total, parts)) == total > 0
+    assert sum(counts) == 20_000 and len(counts) > 1 and max(counts) <= 8000, counts
+    pushed = [list(of(request.body, 1, 2, 1)) for request in it.requests if request.path.startswith("/push.v1")]
+    assert [len(list(of(gzip.decompress(body), 2))) for (body,) in pushed] == counts
+    assert pprof_total(it.requests[-1].body) == total
+
+
 def test_headers_and_a_token(saved, tmp_path):
     token = tmp_path / "token"
     token.write_text("abc\n", encoding="ascii")

@@ -128,6 +128,7 @@ struct agent_service {
 	const struct profile *profile; /* with the facts of the whole one */
 	const char *name;
 	const char *container; /* "": none */
+	uint64_t *left;        /* its values; one who fails sets it to those that are not handed over */
 };
 
 /*

@@ -119,10 +119,17 @@ static void set_labels(void *arg, const struct profile *p, uint32_t process, str
 		otlp_resource_set(resource, options->labels[i].key, options->labels[i].value);
 }
 
+static bool has_time(void *arg)
+{
+	const struct sending *s = arg;
+
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID) < s->until_s;
+}
+
 /* Sends a service's profile to Pyroscope. */
 static int send_service(void *arg, const struct agent_service *service)
 {
-	const struct sending *s = arg;
+	struct sending *s = arg;
 	const struct agent *a = s->agent;
 	struct output_label labels[AGENT_LABELS_MAX + 1];
 	size_t count = a->options.push.nr_labels;
@@ -135,14 +142,10 @@ static int send_service(void *arg, const struct agent_service *service)
 						   .v1 = push_is_v1(a->options.push.urls[s->receiver]),
 						   .service = service->name,
 						   .labels = labels,
-						   .nr_labels = count});
-}
-
-static bool has_time(void *arg)
-{
-	const struct sending *s = arg;
-
-	return clock_s(CLOCK_PROCESS_CPUTIME_ID) < s->until_s;
+						   .nr_labels = count,
+						   .has_time = has_time,
+						   .has_time_arg = s,
+						   .left = service->left});
 }
 
 /* Makes requests of an epoch and hands them over. Returns 0 or negative errno; *left: values that were not. */

@@ -76,11 +76,12 @@ static struct profile *copy_chosen(const struct split *s)
 }
 
 static int hand_over(const struct split *s, uint32_t process,
-		     int (*take)(void *arg, const struct agent_service *service), void *arg)
+		     int (*take)(void *arg, const struct agent_service *service), void *arg, uint64_t *left)
 {
 	const struct profile_process *one = profile_process_at(s->profile, process);
 	struct profile *part = copy_chosen(s);
-	struct agent_service service = {.profile = part, .container = profile_string(s->profile, one->container)};
+	struct agent_service service = {
+		.profile = part, .container = profile_string(s->profile, one->container), .left = left};
 	int err;
 
 	service.name = one->service     ? profile_string(s->profile, one->service)
@@ -126,7 +127,7 @@ int agent_each_service(const struct profile *p, uint32_t *from,
 			break;
 		}
 		total = choose(&s, i);
-		failed = hand_over(&s, i, take, arg);
+		failed = hand_over(&s, i, take, arg, &total);
 		*left += failed ? total : 0;
 		err = err ?: failed;
 	}

@@ -40,6 +40,8 @@ struct output_options {
 	size_t width; /* columns of the terminal that text is written to, which is shortened to fit; 0: no terminal */
 	const struct output_label *labels; /* of all samples, in the format pprof */
 	size_t nr_labels;                  /* at most OUTPUT_LABELS_MAX */
+	/* Only these samples, in the format pprof: the index of the first one, and how many; 0: all from there on. */
+	size_t first_sample, nr_samples;
 };
 
 /* Bits for the data that a format needs. If the profile lacks them, the format writes what it can. */

@@ -97,7 +97,7 @@ static bool ends_value(char c)
 	return strchr("{},=\"", c);
 }
 
-/* Of /ingest's names of services (Pyroscope 2.2, api/model/labelset/validate.go, IsServiceNameRuneAllowed()). */
+/* Pyroscope's /ingest takes no other names (2.2, api/model/labelset/validate.go, IsServiceNameRuneAllowed()). */
 static bool is_refused_in_service(char c)
 {
 	return !isalnum((unsigned char)c) && !strchr("-._/", c);
@@ -199,13 +199,18 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 	return err;
 }
 
-static int push_pprof(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix)
+/* Pushes the samples from the first one on, as many as a request has. Returns 0 or negative errno. */
+static int push_part(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix,
+		     size_t first)
 {
 	char *body;
 	size_t size = 0;
 	FILE *out = text_stream_open(&body, &size);
-	const bool has_labels = how->protocol == PUSH_PPROF;
-	const struct output_options options = {.labels = how->labels, .nr_labels = has_labels ? how->nr_labels : 0};
+	const bool is_pprof = how->protocol == PUSH_PPROF;
+	const struct output_options options = {.labels = how->labels,
+					       .nr_labels = is_pprof ? how->nr_labels : 0,
+					       .first_sample = first,
+					       .nr_samples = is_pprof ? 0 : PUSH_PYROSCOPE_SAMPLES};
 	int err = out ? output_pprof(p, &options, out) : -ENOMEM;
 
 	if (out && fclose(out))
@@ -219,6 +224,37 @@ static int push_pprof(struct push *push, const struct profile *p, const struct p
 							     .body = body,
 							     .size = size});
 	free(body);
+	return err;
+}
+
+static uint64_t values_of(const struct profile *p, size_t first, size_t most)
+{
+	size_t count;
+	const struct profile_sample *samples = profile_samples(p, &count);
+	uint64_t sum = 0;
+
+	for (size_t i = first; i < count && i - first < most; i++)
+		sum += samples[i].stack == PROFILE_ROOT ? 0 : samples[i].value;
+	return sum;
+}
+
+/* Sets *left to the values that were not pushed. */
+static int push_pprof(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix,
+		      uint64_t *left)
+{
+	size_t count, most;
+	int err = 0;
+
+	profile_samples(p, &count);
+	most = how->protocol == PUSH_PPROF ? count : PUSH_PYROSCOPE_SAMPLES;
+	for (size_t i = 0; i < count && !err; i += most) {
+		const uint64_t values = values_of(p, i, most);
+
+		if (!values)
+			continue;
+		err = has_time(how) ? push_part(push, p, how, suffix, i) : -ETIME;
+		*left -= err ? 0 : values;
+	}
 	return err;
 }
 
@@ -237,22 +273,20 @@ static int push_otlp(struct push *push, const struct profile *p, const struct pu
 
 int push_profile(struct push *push, const struct profile *p, const struct push_profile *how)
 {
-	const uint64_t total = profile_total(p);
+	uint64_t left = profile_total(p);
 	char query[PUSH_SUFFIX_MAX] = "";
 	int err = 0;
 
 	if (how->left)
 		*how->left = 0;
-	if (!total)
+	if (!left)
 		return 0;
 	if (how->protocol == PUSH_OTLP)
 		return push_otlp(push, p, how);
 	if (how->protocol == PUSH_PYROSCOPE && !how->v1)
 		err = push_pyroscope_query(p, how, query, sizeof(query));
-	if (!err && !has_time(how))
-		err = -ETIME;
-	err = err ?: push_pprof(push, p, how, query);
+	err = err ?: push_pprof(push, p, how, query, &left);
 	if (how->left)
-		*how->left = err ? total : 0;
+		*how->left = left;
 	return err;
 }

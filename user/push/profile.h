@@ -16,6 +16,12 @@ enum push_protocol {
 /* What receivers get for a service without a name, which they refuse. */
 #define PUSH_NAMELESS "unknown_service"
 
+/*
+ * Samples of a request to Pyroscope, which refuses one with more than 16,000 (2.2,
+ * validation.max-profile-stacktrace-samples), or with more than 4 MiB before it is compressed.
+ */
+#define PUSH_PYROSCOPE_SAMPLES 8000
+
 struct push_profile {
 	enum push_protocol protocol;
 	/* PUSH_OTLP: as in struct otlp_options. */

@@ -10,6 +10,7 @@
 /* What was read of the bodies of one profile. */
 struct totals {
 	size_t bodies, largest, profiles, samples;
+	size_t most;       /* samples of a profile */
 	int64_t values[2]; /* of profiles of samples, and of waits */
 	uint8_t ids[8][16];
 };
@@ -48,6 +49,7 @@ static void count_profile(struct totals *t, const Otlp__Dictionary *d, const Otl
 	if (t->profiles < sizeof(t->ids) / sizeof(*t->ids))
 		memcpy(t->ids[t->profiles], profile->profile_id.data, 16);
 	t->profiles++;
+	t->most = profile->n_samples > t->most ? profile->n_samples : t->most;
 	assert_true(profile->n_samples);
 	/* Parca refuses a profile without it. */
 	assert_non_null(profile->period_type);
@@ -137,6 +139,24 @@ static void test_bodies_have_a_limit_and_lose_nothing(void **unused)
 	}
 	/* Each sample is larger than the limit. */
 	assert_int_equal(encoded(p, 1).bodies, whole.samples);
+	profile_free(p);
+}
+
+/* Pyroscope refuses a profile with too many samples. */
+static void test_profiles_have_a_limit(void **unused)
+{
+	struct profile *p = new_profile();
+	const uint32_t web = process(p, 1, "web");
+	struct totals t;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 20000; i++)
+		take_in(p, on(p, PROFILE_ROOT, "f", "app.py", i), web, 1);
+	t = encoded(p, 0);
+	assert_int_equal(t.samples, 20000);
+	assert_int_equal(t.profiles, 3);
+	assert_int_equal(t.most, 8000);
+	assert_true(t.values[0] == 20000);
 	profile_free(p);
 }
 
@@ -409,6 +429,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bodies_have_a_limit_and_lose_nothing),
+		cmocka_unit_test(test_profiles_have_a_limit),
 		cmocka_unit_test(test_names_of_events),
 		cmocka_unit_test(test_nothing_to_send),
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),

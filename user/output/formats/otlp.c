@@ -25,6 +25,10 @@
 #define SAMPLE_BYTES_MAX  256
 #define PROFILE_BYTES_MAX 512
 
+/* Samples of a profile: Pyroscope refuses one with more than 16,000 (2.2, validation.max-profile-stacktrace-samples),
+ * or with more than 4 MiB as pprof, where each sample has its stack. */
+#define PROFILE_SAMPLES_MAX 8000
+
 /* Labels of a sample. Numbers are numbers, and once more texts: Parca and Pyroscope make labels of texts only. */
 #define PROCESS_PID       "process.pid"
 #define PROCESS_VPID      "process.vpid"
@@ -61,6 +65,7 @@ struct encoder {
 	struct otlp_dictionary dictionary;
 	struct proto_bytes open_profile, scope, resource, request;
 	bool profile_is_open;
+	uint32_t in_profile; /* samples of the one that is open */
 };
 
 void otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value)
@@ -227,7 +232,7 @@ static Otlp__ValueType value_type(struct encoder *e, const char *type, const cha
 
 /*
  * Writes what values are. Stores know two profiles by these names: samples of a known period, whose product is CPU
- * time, and off_cpu, without a period. Of other values each counts: the period is 1, and its type is theirs, which
+ * time, and off_cpu, without a period. Other values each count: the period is 1, and its type is theirs, which
  * Pyroscope takes as the profile's name (2.2, pkg/ingester/otlp/convert.go, newProfileBuilder()). The type of a period
  * is never left out: Parca refuses a request without it (0.28, pkg/normalizer/otel.go, ValidateOtelProfile()).
  */
@@ -266,6 +271,7 @@ static void open_profile(struct encoder *e, enum kind kind)
 	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
 	write_types(e, kind);
 	e->profile_is_open = true;
+	e->in_profile = 0;
 }
 
 static void close_profile(struct encoder *e)
@@ -391,6 +397,7 @@ static void add_sample(struct encoder *e, const struct profile_sample *from)
 	part.samples = &one;
 	part.n_samples = 1;
 	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
+	e->in_profile++;
 }
 
 /* Returns the most bytes that the request has once the sample is in it, and all that is open is closed. */
@@ -414,7 +421,7 @@ static int make_place(struct encoder *e, const struct item *item, const struct p
 
 	if (last && last->resource != item->resource)
 		close_resource(e, last->resource);
-	else if (last && last->kind != item->kind)
+	else if (last && (last->kind != item->kind || e->in_profile == PROFILE_SAMPLES_MAX))
 		close_profile(e);
 	if (last && limit && size_with(e, item, sample) > limit) {
 		if (last->resource == item->resource)

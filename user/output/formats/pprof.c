@@ -498,9 +498,10 @@ static int write_samples(struct writer *w)
 {
 	size_t count;
 	const struct profile_sample *samples = profile_samples(w->profile, &count);
+	const size_t first = w->options->first_sample, most = w->options->nr_samples ?: count;
 
 	add_label_texts(w);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = first; i < count && i - first < most; i++) {
 		Pprof__Profile part = PPROF__PROFILE__INIT;
 		Pprof__Sample sample = PPROF__SAMPLE__INIT, *one = &sample;
 		int64_t values[MAX_VALUES];
