@@ -19,7 +19,8 @@ int cli_targets_check_host(void)
 {
 	struct error error;
 
-	if (host_check_proc(&error) || host_check_privilege(&error) || host_check_btf(&error) || host_check_bpf(&error)) {
+	if (host_check_proc(&error) || host_check_privilege(&error) || host_check_btf(&error) ||
+	    host_check_bpf(&error)) {
 		log_error("%s", error.text);
 		return CLI_FAILED;
 	}

@@ -227,6 +227,7 @@ static void test_what_cannot_be_removed(void **unused)
 
 /* In place of the C library's. refusal: what it ends with while the folder lets no file go; 0: it does. */
 static int refusal;
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc's are reserved ones.
 int unlinkat(int at, const char *name, int flags)
 {
 	if (!refusal)

@@ -309,8 +309,8 @@ static void test_no_service_is_always_left(void **unused)
 	(void)unused;
 	for (uint32_t i = 0; i < 9; i++)
 		stacks[i] = on(p, PROFILE_ROOT, (char[]){(char)('0' + i), '\0'}, "app.py", 1);
-	for (char name = 'a'; name <= 'e'; name++) {
-		uint32_t owner = process(p, name, (char[]){name, '\0'});
+	for (int name = 'a'; name <= 'e'; name++) {
+		uint32_t owner = process(p, name, (char[]){(char)name, '\0'});
 
 		for (uint32_t i = 0; i < (name == 'c' ? 9 : 1); i++)
 			take_in(p, stacks[i], owner, 1);
@@ -322,8 +322,8 @@ static void test_no_service_is_always_left(void **unused)
 		by.most = 2;
 		assert_int_equal(otlp_encode(p, &options), -ETIME);
 	}
-	for (char name = 'a'; name <= 'e'; name++)
-		assert_in_range(by.values[(unsigned char)name], 3, 12);
+	for (int name = 'a'; name <= 'e'; name++)
+		assert_in_range(by.values[name], 3, 12);
 	profile_free(p);
 }
 
