@@ -166,11 +166,16 @@ static void make_room(const struct helper_worker *own)
 	helper_worker_drop(worker);
 }
 
-/* Returns the worker for questions about the process if it is free, otherwise NULL. */
-static struct helper_worker *free_worker(pid_t pid)
+/* Returns the worker for such a question if it is free, otherwise NULL. */
+static struct helper_worker *free_worker(helper_service *service, struct helper_subject subject)
 {
-	struct helper_worker *worker = &workers[helper_is_displaced(pid) ? HELPER_WORKER_SLOW : HELPER_WORKER_LONG];
+	struct helper_worker *slow = &workers[HELPER_WORKER_SLOW];
+	struct helper_worker *worker = helper_is_displaced(subject.pid) ? slow : &workers[HELPER_WORKER_LONG];
 
+	/* What took it long may have more answers, which are there by now. */
+	if (!slow->busy && slow->fd >= 0 && slow->service == service && slow->subject.pid == subject.pid &&
+	    slow->subject.life == subject.life)
+		worker = slow;
 	return worker->busy ? NULL : worker;
 }
 
@@ -195,7 +200,7 @@ int helper_ask(helper_service *service, struct helper_subject subject, const voi
 	if (!worker) {
 		if (helper_is_given_up(subject.pid))
 			return asked ? -ETIMEDOUT : -EBUSY;
-		worker = free_worker(subject.pid);
+		worker = free_worker(service, subject);
 		if (!worker)
 			return -EINPROGRESS;
 		ret = helper_worker_post(worker, service, subject, question, question_size);

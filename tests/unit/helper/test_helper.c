@@ -124,6 +124,12 @@ static int serve_sum(void *state, const void *question, size_t question_size, vo
 	return 0;
 }
 
+static int serve_late_sum(void *state, const void *question, size_t question_size, void *answer, size_t *size)
+{
+	take_long();
+	return serve_sum(state, question, question_size, answer, size);
+}
+
 /* Not in the table. */
 #define INTRUDED 77
 
@@ -137,8 +143,8 @@ static int intrude(void *state, const void *question, size_t question_size, void
 	return INTRUDED;
 }
 
-static helper_service *const items[] = {serve_echo,   serve_late,       serve_crash,    serve_late_crash,
-					serve_result, serve_in_advance, serve_priority, serve_sum};
+static helper_service *const items[] = {serve_echo,       serve_late,     serve_crash, serve_late_crash, serve_result,
+					serve_in_advance, serve_priority, serve_sum,   serve_late_sum};
 static const struct helper_services services = {items, sizeof(items) / sizeof(*items)};
 
 #define SUM_AT_START 40
@@ -413,6 +419,29 @@ static void test_state_of_a_helper(void **state)
 	assert_int_equal(got, SUM_AT_START + 4);
 }
 
+/* What took a helper long is not done again for the rest of the answer, though others were answered by another one. */
+static void test_state_of_a_slow_helper(void **state)
+{
+	int got = 0;
+
+	(void)state;
+	assert_int_equal(ask(serve_late_sum, getpid(), 7, 1, &got), -EINPROGRESS);
+	while (ask(serve_sum, getppid(), 8, 100, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, SUM_AT_START + 100);
+	atomic_store(may_answer, true);
+	while (ask(serve_late_sum, getpid(), 7, 1, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, SUM_AT_START + 1);
+	while (ask(serve_late_sum, getpid(), 7, 2, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, SUM_AT_START + 3);
+	/* Not of another life, nor of another kind. */
+	while (ask(serve_late_sum, getpid(), 9, 4, &got) == -EINPROGRESS)
+		;
+	assert_int_equal(got, SUM_AT_START + 104);
+}
+
 /* Sends a question of that head to a helper, past the side that asks. Returns what the helper answers. */
 static int send_raw(int fd, const struct helper_head *question)
 {
@@ -532,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test_setup_teardown(test_dead_maker, start, stop),
 		cmocka_unit_test_setup_teardown(test_state_of_a_helper, start, stop),
+		cmocka_unit_test_setup_teardown(test_state_of_a_slow_helper, start, stop),
 		cmocka_unit_test_setup_teardown(test_question_that_is_none, start, stop),
 		cmocka_unit_test_setup_teardown(test_priority_of_others, start, stop),
 	};
