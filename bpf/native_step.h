@@ -85,6 +85,13 @@ static __always_inline enum pybpf_native_end native_step(NATIVE_MEMORY *memory, 
 			return PYBPF_NATIVE_END_FAULT;
 		cfa += NATIVE_WORD;
 		break;
+	case PYBPF_NATIVE_SP_KEPT:
+		if (native_word(memory, r->sp + (__u64)PYBPF_KEPT_PLACE(rule) * NATIVE_WORD, &cfa))
+			return PYBPF_NATIVE_END_FAULT;
+		cfa += (__u64)PYBPF_KEPT_OFFSET(rule) * NATIVE_WORD;
+		if (PYBPF_KEPT_BELOW(rule))
+			bp_at = cfa - (__u64)PYBPF_KEPT_BELOW(rule) * NATIVE_WORD;
+		break;
 	case PYBPF_NATIVE_SIGNAL:
 		r->is_innermost = 0;
 		return native_step_signal(memory, r);

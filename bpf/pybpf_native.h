@@ -79,6 +79,7 @@ enum pybpf_native_kind {
 	PYBPF_NATIVE_SP_DEREF,   /* CFA = *(stack pointer + offset) + 8: what OpenSSL's assembly keeps there */
 	PYBPF_NATIVE_SP_INDEXED, /* CFA = *(stack pointer + 8 * another register + offset) + 8; as of REGISTER */
 	PYBPF_NATIVE_RETURN,     /* CFA = stack pointer + offset; the return address is in a register: as of REGISTER */
+	PYBPF_NATIVE_SP_KEPT,    /* CFA = *(stack pointer + offset) + another offset: what MKL's assembly keeps there */
 };
 #define PYBPF_RULE_KIND(rule) ((rule)&15u)
 /* The instructions are those of the function that evaluates Python's frames. */
@@ -109,10 +110,19 @@ enum pybpf_native_bp {
 #define PYBPF_RULE_REGISTER_OFFSET_MAX   0xff
 #define PYBPF_RULE_NO_REGISTER           15u /* it is not followed */
 #define PYBPF_WIDE_BP_SHIFT              26
-#define PYBPF_WIDE_OFFSET(rule)          ((rule) >> PYBPF_RULE_OFFSET_SHIFT & 0x3ffffu)
-#define PYBPF_WIDE_BELOW(rule)           ((rule) >> PYBPF_WIDE_BP_SHIFT)
-#define PYBPF_WIDE_OFFSET_MAX            0x3ffff
-#define PYBPF_WIDE_BELOW_MAX             63
+/* SP_KEPT: 8 bits each, without sign: of the place, from what is kept there to the CFA, and how far below that the
+ * caller's frame pointer is (0: not saved).
+ */
+#define PYBPF_KEPT_SHIFT        16
+#define PYBPF_KEPT_BP_SHIFT     24
+#define PYBPF_KEPT_PLACE(rule)  ((rule) >> PYBPF_RULE_OFFSET_SHIFT & 0xffu)
+#define PYBPF_KEPT_OFFSET(rule) ((rule) >> PYBPF_KEPT_SHIFT & 0xffu)
+#define PYBPF_KEPT_BELOW(rule)  ((rule) >> PYBPF_KEPT_BP_SHIFT)
+#define PYBPF_KEPT_MAX          0xff
+#define PYBPF_WIDE_OFFSET(rule) ((rule) >> PYBPF_RULE_OFFSET_SHIFT & 0x3ffffu)
+#define PYBPF_WIDE_BELOW(rule)  ((rule) >> PYBPF_WIDE_BP_SHIFT)
+#define PYBPF_WIDE_OFFSET_MAX   0x3ffff
+#define PYBPF_WIDE_BELOW_MAX    63
 
 /* A frame: 8 bytes, many of them cross to user space. */
 #define PYBPF_NATIVE_FRAME(file, pc)   ((__u64)(file) << 32 | (__u32)(pc))

@@ -122,17 +122,25 @@ static uint32_t add(struct flow *f, uint32_t from, uint64_t pc, const struct flo
 
 /*
  * An instruction is met again: its place must be the same, but the frame pointer may be any register on one of the
- * ways. Then it is on all, and what follows is followed anew.
+ * ways, where something else tells the frame, and nothing else may where it does. Then it is on all, and what follows
+ * is followed anew.
  */
 static void meet(struct flow *f, uint32_t index, const struct flow_place *place)
 {
 	struct flow_place *known = &walked_at(f, index)->place, now = *place;
+	bool is_same_keeper = known->keeper == now.keeper && known->kept == now.kept;
+	bool is_told = known->depth != FLOW_UNKNOWN || (is_same_keeper && known->keeper != FLOW_UNKNOWN);
 
-	if (known->depth != FLOW_UNKNOWN && known->frame != now.frame)
+	if (!is_same_keeper && known->frame == now.frame && known->frame != FLOW_UNKNOWN)
+		now.keeper = now.kept = FLOW_UNKNOWN;
+	if (is_told && known->frame != now.frame)
 		now.frame = FLOW_UNKNOWN;
 	if (!memcmp(known, &now, sizeof(now)))
 		return;
-	known->frame = now.frame;
+	if (now.frame == FLOW_UNKNOWN)
+		known->frame = FLOW_UNKNOWN;
+	if (now.keeper == FLOW_UNKNOWN)
+		known->keeper = known->kept = FLOW_UNKNOWN;
 	f->is_wrong |= memcmp(known, &now, sizeof(now)) != 0;
 	if (!walked_at(f, index)->length)
 		return;
@@ -285,6 +293,8 @@ static void return_from(struct flow *f, uint32_t from)
 	if (is_known(f, pc)) {
 		known = walked_at(f, slot_of(f, pc)->index)->place;
 		known.frame = place.frame;
+		known.keeper = place.keeper;
+		known.kept = place.kept;
 		if (memcmp(&known, &place, sizeof(place)))
 			return;
 	}
@@ -455,6 +465,9 @@ static int add_row(struct flow *f, const struct walked *one, bool is_certain)
 	bool is_begin = flow_code_begin_at(&f->code, one->pc) != FLOW_BEGIN_NONE;
 
 	if (!one->is_reached || !one->length || rule == PYBPF_NATIVE_NONE || (f->has_root && rule != PYBPF_NATIVE_END))
+		return 0;
+	/* That nothing else has been put there shows where it is taken back. */
+	if (PYBPF_RULE_KIND(rule) == PYBPF_NATIVE_SP_KEPT && !one->returns)
 		return 0;
 	if (last && last->end == one->pc && last->rule == rule && last->is_certain == is_certain && !is_begin) {
 		last->end += one->length;

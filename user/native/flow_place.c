@@ -6,11 +6,20 @@
 
 #define WORD 8
 /* No function has a larger frame: what claims to is something else. */
-#define DEPTH_MAX (1 << 24)
+#define DEPTH_MAX  (1 << 24)
+#define KEEPER_MAX (PYBPF_KEPT_MAX * WORD)
 
 bool flow_is_at_begin(const struct flow_place *p)
 {
 	return p->depth == WORD && !p->changed;
+}
+
+static uint32_t keeper_rule(const struct flow_place *p, int64_t saved)
+{
+	if (p->keeper % WORD || p->kept % WORD || p->kept > KEEPER_MAX || saved % WORD || saved > KEEPER_MAX)
+		return PYBPF_NATIVE_NONE;
+	return PYBPF_NATIVE_SP_KEPT | (uint32_t)(p->keeper / WORD) << PYBPF_RULE_OFFSET_SHIFT |
+	       (uint32_t)(p->kept / WORD) << PYBPF_KEPT_SHIFT | (uint32_t)(saved / WORD) << PYBPF_KEPT_BP_SHIFT;
 }
 
 uint32_t flow_rule(const struct flow_place *p)
@@ -24,16 +33,43 @@ uint32_t flow_rule(const struct flow_place *p)
 		return PYBPF_NATIVE_NONE;
 	if (p->frame != FLOW_UNKNOWN)
 		rule = cfi_rule(true, p->frame, saved);
+	else if (p->keeper != FLOW_UNKNOWN)
+		rule = keeper_rule(p, saved);
 	/* Only the stack pointer's offset may be large. */
 	if (p->depth != FLOW_UNKNOWN && PYBPF_RULE_KIND(rule) != PYBPF_NATIVE_BP)
 		rule = cfi_rule(false, p->depth, saved);
 	return PYBPF_RULE_KIND(rule) == PYBPF_NATIVE_EXPRESSION ? PYBPF_NATIVE_NONE : rule;
 }
 
+static void forget_keeper(struct flow_place *p)
+{
+	p->keeper = p->kept = FLOW_UNKNOWN;
+}
+
+static bool is_lost(const struct flow_place *p)
+{
+	return p->depth == FLOW_UNKNOWN && p->frame == FLOW_UNKNOWN &&
+	       (p->keeper == FLOW_UNKNOWN || p->saved == FLOW_UNKNOWN);
+}
+
+/* The stack pointer goes down, from anywhere. */
+static enum flow_step move_keeper(struct flow_place *p, int64_t bytes)
+{
+	int64_t keeper = p->keeper + bytes;
+
+	if (p->keeper == FLOW_UNKNOWN)
+		return FLOW_GOES_ON;
+	if (keeper < 0 || keeper > KEEPER_MAX)
+		forget_keeper(p);
+	else
+		p->keeper = (int16_t)keeper;
+	return is_lost(p) ? FLOW_IS_LOST : FLOW_GOES_ON;
+}
+
 static enum flow_step move(struct flow_place *p, int64_t bytes)
 {
 	if (p->depth == FLOW_UNKNOWN)
-		return FLOW_GOES_ON;
+		return move_keeper(p, bytes);
 	if (p->depth + bytes < WORD || p->depth + bytes > DEPTH_MAX)
 		return FLOW_IS_NONE;
 	p->depth += (int32_t)bytes;
@@ -44,7 +80,8 @@ static enum flow_step move(struct flow_place *p, int64_t bytes)
 static enum flow_step lose_depth(struct flow_place *p)
 {
 	p->depth = FLOW_UNKNOWN;
-	return p->frame == FLOW_UNKNOWN ? FLOW_IS_LOST : FLOW_GOES_ON;
+	forget_keeper(p);
+	return is_lost(p) ? FLOW_IS_LOST : FLOW_GOES_ON;
 }
 
 /* The frame pointer's register gets another value. */
@@ -52,7 +89,13 @@ static enum flow_step lose_frame(struct flow_place *p)
 {
 	p->frame = FLOW_UNKNOWN;
 	p->changed = 1;
-	return p->depth == FLOW_UNKNOWN || p->saved == FLOW_UNKNOWN ? FLOW_IS_LOST : FLOW_GOES_ON;
+	return is_lost(p) || p->saved == FLOW_UNKNOWN ? FLOW_IS_LOST : FLOW_GOES_ON;
+}
+
+static void set_depth(struct flow_place *p, int32_t depth)
+{
+	p->depth = depth;
+	forget_keeper(p);
 }
 
 static void have_callers_frame(struct flow_place *p)
@@ -97,7 +140,7 @@ static enum flow_step leave(struct flow_place *p)
 {
 	if (p->frame == FLOW_UNKNOWN)
 		return FLOW_IS_LOST;
-	p->depth = p->frame;
+	set_depth(p, p->frame);
 	return pop(p, X86_BP);
 }
 
@@ -122,7 +165,7 @@ static enum flow_step take_address(struct flow_place *p, const struct x86_instru
 			return lose_depth(p);
 		if (below < WORD)
 			return FLOW_IS_NONE;
-		p->depth = below;
+		set_depth(p, below);
 		return FLOW_GOES_ON;
 	}
 	if (!known || below <= 0 || below % WORD || p->saved == FLOW_UNKNOWN)
@@ -141,10 +184,22 @@ static enum flow_step copy(struct flow_place *p, unsigned to, unsigned from)
 		return FLOW_GOES_ON;
 	}
 	if (to == X86_SP && from == X86_BP && p->frame != FLOW_UNKNOWN) {
-		p->depth = p->frame;
+		set_depth(p, p->frame);
 		return FLOW_GOES_ON;
 	}
 	return to == X86_SP ? lose_depth(p) : to == X86_BP ? lose_frame(p) : FLOW_GOES_ON;
+}
+
+/* A place that is as far above the stack pointer, of which no more is known. */
+static bool is_above_any(const struct flow_place *p, const struct x86_instruction *i)
+{
+	return p->depth == FLOW_UNKNOWN && i->mod != 3 && i->base == X86_SP && i->index == X86_NO_REGISTER &&
+	       i->displacement >= 0 && i->displacement <= KEEPER_MAX;
+}
+
+static bool is_keeper(const struct flow_place *p, const struct x86_instruction *i)
+{
+	return is_above_any(p, i) && p->keeper == i->displacement;
 }
 
 /* mov between the frame pointer and memory. */
@@ -156,6 +211,14 @@ static enum flow_step keep(struct flow_place *p, const struct x86_instruction *i
 	if (!loads) {
 		if (known && below > WORD)
 			save_frame(p, below);
+		if (is_above_any(p, i) && p->frame != FLOW_UNKNOWN) {
+			p->keeper = (int16_t)i->displacement;
+			p->kept = p->frame;
+		}
+		return FLOW_GOES_ON;
+	}
+	if (is_keeper(p, i)) {
+		p->frame = p->kept;
 		return FLOW_GOES_ON;
 	}
 	if (known && below == p->saved && p->depth != FLOW_UNKNOWN) {
@@ -173,6 +236,14 @@ static enum flow_step move_data(struct flow_place *p, const struct x86_instructi
 		return copy(p, loads ? i->reg : i->rm, loads ? i->rm : i->reg);
 	if (i->reg == X86_BP)
 		return keep(p, i, loads);
+	if (is_keeper(p, i) && i->reg == X86_SP && loads) {
+		set_depth(p, p->kept);
+		return FLOW_GOES_ON;
+	}
+	if (is_keeper(p, i) && !loads) {
+		forget_keeper(p);
+		return is_lost(p) ? FLOW_IS_LOST : FLOW_GOES_ON;
+	}
 	return loads && i->reg == X86_SP ? lose_depth(p) : FLOW_GOES_ON;
 }
 

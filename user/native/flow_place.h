@@ -15,13 +15,18 @@ struct flow_place {
 	int32_t saved;   /* of where the caller's frame pointer lies; FLOW_UNKNOWN: in its register only */
 	uint8_t changed; /* the frame pointer is not the caller's any more */
 	uint8_t is_root; /* there is no caller */
-	uint16_t pad;
+	/*
+	 * Where neither tells it: the stack pointer was kept this far above itself, and what lies there is `kept` below
+	 * the CFA; FLOW_UNKNOWN.
+	 */
+	int16_t keeper;
+	int32_t kept;
 };
 
 #define FLOW_UNKNOWN (-1)
 
 /* At a function's begin: the return address is on the stack. */
-#define FLOW_PLACE_BEGIN ((struct flow_place){8, FLOW_UNKNOWN, FLOW_UNKNOWN, 0, 0, 0})
+#define FLOW_PLACE_BEGIN ((struct flow_place){8, FLOW_UNKNOWN, FLOW_UNKNOWN, 0, 0, FLOW_UNKNOWN, FLOW_UNKNOWN})
 
 enum flow_step {
 	FLOW_GOES_ON,

@@ -206,6 +206,66 @@ static void test_a_frame_pointer(void **state)
 	free(rows.rows);
 }
 
+/* MKL's: room of any size, and the stack pointer that was before it is kept there, while the frame pointer is any. */
+static void test_a_stack_pointer_that_is_kept(void **state)
+{
+	enum {
+		KEEPS = 14,
+		KEPT = 19,
+		OVERWRITTEN = 21,
+		DEEPER = 29,
+		BACK = 34,
+	};
+	uint8_t code[] = {0x48, 0x83, 0xec, 0x10,       /*  0 sub $16, %rsp */
+			  0x48, 0x89, 0x2c, 0x24,       /*  4 mov %rbp, (%rsp) */
+			  0x48, 0x89, 0xe5,             /*  8 mov %rsp, %rbp */
+			  0x48, 0x29, 0xfc,             /* 11 sub %rdi, %rsp */
+			  0x48, 0x89, 0x6c, 0x24, 0x78, /* 14 mov %rbp, 0x78(%rsp) */
+			  0x31, 0xed,                   /* 19 xor %ebp, %ebp */
+			  0x48, 0x89, 0x44, 0x24, 0x70, /* 21 mov %rax, 0x70(%rsp) */
+			  0x01, 0xf5,                   /* 26 add %esi, %ebp */
+			  0x50,                         /* 28 push %rax */
+			  0x48, 0x83, 0xc4, 0x08,       /* 29 add $8, %rsp */
+			  0x90,                         /* 33 nop */
+			  0x48, 0x8b, 0x64, 0x24, 0x78, /* 34 mov 0x78(%rsp), %rsp */
+			  0x48, 0x8b, 0x2c, 0x24,       /* 39 mov (%rsp), %rbp */
+			  0x48, 0x83, 0xc4, 0x10,       /* 43 add $16, %rsp */
+			  0xc3};                        /* 47 ret */
+	struct flow_rows rows;
+	uint32_t rule;
+
+	(void)state;
+	make_rows(code, sizeof(code), &rows);
+	assert_int_equal(PYBPF_RULE_KIND(rule_at(&rows, KEEPS)), PYBPF_NATIVE_BP);
+	for (uint64_t offset = OVERWRITTEN; offset <= BACK; offset++) {
+		rule = rule_at(&rows, offset);
+		assert_int_equal(PYBPF_RULE_KIND(rule), PYBPF_NATIVE_SP_KEPT);
+		assert_int_equal(PYBPF_KEPT_PLACE(rule), offset >= DEEPER && offset < DEEPER + 4 ? 16 : 15);
+		assert_int_equal(PYBPF_KEPT_OFFSET(rule), 3);
+		assert_int_equal(PYBPF_KEPT_BELOW(rule), 3);
+	}
+	check_sp(&rows, 39, 3, 3);
+	check_sp(&rows, 43, 3, 0);
+	check_sp(&rows, 47, 1, 0);
+	free(rows.rows);
+
+	/* Another value is put there. */
+	code[OVERWRITTEN + 4] = 0x78;
+	make_rows(code, sizeof(code), &rows);
+	assert_int_equal(PYBPF_RULE_KIND(rule_at(&rows, KEPT)), PYBPF_NATIVE_BP);
+	for (uint64_t offset = OVERWRITTEN; offset < sizeof(code); offset++)
+		assert_int_equal(rule_at(&rows, offset), PYBPF_NATIVE_NONE);
+	free(rows.rows);
+
+	/* It is not taken back from there. */
+	code[OVERWRITTEN + 4] = 0x70;
+	code[BACK + 4] = 0x60;
+	make_rows(code, sizeof(code), &rows);
+	for (uint64_t offset = OVERWRITTEN; offset < sizeof(code); offset++)
+		assert_int_equal(rule_at(&rows, offset), PYBPF_NATIVE_NONE);
+	free(rows.rows);
+}
+
 /* The stack pointer is lost; where it was known before, it is. */
 static void test_another_stack(void **state)
 {
@@ -425,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_rows_are_those_of_the_compiler),
 		cmocka_unit_test(test_pushes_and_calls),
 		cmocka_unit_test(test_a_frame_pointer),
+		cmocka_unit_test(test_a_stack_pointer_that_is_kept),
 		cmocka_unit_test(test_another_stack),
 		cmocka_unit_test(test_a_call_that_does_not_return),
 		cmocka_unit_test(test_a_call_before_another_frame),

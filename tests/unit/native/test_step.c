@@ -122,6 +122,25 @@ static void test_a_pointer_on_the_stack(void **state)
 			 PYBPF_NATIVE_END_FAULT);
 }
 
+static void test_a_stack_pointer_that_is_kept(void **state)
+{
+	const uint32_t rule = PYBPF_NATIVE_SP_KEPT | 18u << PYBPF_RULE_OFFSET_SHIFT | 9u << PYBPF_KEPT_SHIFT;
+	struct native_registers r = begin();
+
+	(void)state;
+	stack_words[28] = AT(31);
+	stack_words[32] = 0xbbbb;
+	assert_int_equal(native_step(stack_words, &r, rule | 8u << PYBPF_KEPT_BP_SHIFT, 0), 0);
+	check(&r, 0x1000 + 39, AT(40), 0xbbbb);
+	r = begin();
+	stack_words[28] = AT(31);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), 0);
+	check(&r, 0x1000 + 39, AT(40), AT(30));
+	r = begin();
+	stack_words[28] = AT(1);
+	assert_int_equal(native_step(stack_words, &r, rule, 0), PYBPF_NATIVE_END_STUCK);
+}
+
 /* What a function has made of the frame pointer leads to no caller of its caller. */
 static void test_a_frame_pointer_that_is_lost(void **state)
 {
@@ -265,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_a_linkage_table),
 		cmocka_unit_test(test_an_aligned_frame),
 		cmocka_unit_test(test_a_pointer_on_the_stack),
+		cmocka_unit_test(test_a_stack_pointer_that_is_kept),
 		cmocka_unit_test(test_a_frame_pointer_that_is_lost),
 		cmocka_unit_test(test_a_pointer_behind_an_array),
 		cmocka_unit_test(test_a_return_address_in_a_register),
