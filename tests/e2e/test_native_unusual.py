@@ -2,6 +2,8 @@
 """Native frames of functions that are hard to see through: all of the chain, or its end behind a mark, and never another one."""
 
 import collections
+import shutil
+import subprocess
 
 import pytest
 
@@ -59,6 +61,50 @@ def test_nothing_is_false_without_information(options, tmp_path):
             called = shown[:-1] if shown and shown[-1].startswith("[unusual.so+") else shown
             assert called in possible, (shown, marked, found)
         assert sum(count for (shown, _), count in found[name].items() if shown[-1:] == ("leaf",)) > 0.8 * found[name].total() > 20, found
+
+
+KEEPS_NOTHING = "__attribute__((preserve_none)) void f(int i) { __attribute__((musttail)) return f(i); }\n"
+# Its instructions: 0 and 1 work themselves, 2 has a function work, 3 calls Python, 4 is the end.
+EVALUATES = """
+import ctypes, sys, time
+run, turns = ctypes.CDLL(sys.argv[1]).nt_run, ctypes.c_long(20000)
+Back = ctypes.CFUNCTYPE(None)
+def py_inner(): run(bytes([0, 1, 0, 2, 4]), None, turns)
+inner = Back(py_inner)
+def py_outer(): run(bytes([0, 1, 0, 3, 0, 4]), inner, turns)
+end = time.time() + 1.5
+while time.time() < end: py_outer()
+"""
+
+
+def compiler_of_tail_calls():
+    """That of Python's own evaluation by tail calls: clang 19 and later."""
+    for name in ("clang", *("clang-%d" % version for version in range(19, 30))):
+        argv = [name, "-Werror", "-fsyntax-only", "-x", "c", "-"]
+        if shutil.which(name) and not subprocess.run(argv, input=KEEPS_NOTHING, text=True, capture_output=True).returncode:
+            return name
+    return pytest.skip("there is no clang 19")
+
+
+@pytest.mark.parametrize("options", [[], WITHOUT, ["-fno-omit-frame-pointer"]], ids=["", "without information", "frame pointers"])
+def test_evaluation_by_tail_calls(options, tmp_path):
+    library = tmp_path / "tail.so"
+    run(compiler_of_tail_calls(), "-O2", "-shared", "-fPIC", *options, "-o", library, SOURCE.with_name("native_tail.c"))
+    done = pybpf("--native", "-q", "-F", 499, "--", harness.default_python().argv[0], "-c", EVALUATES, library)
+    assert done.code == 0, done.err
+    shown, marked = collections.Counter(), 0
+    for stack, count in done.stacks():
+        names = [frame.name for frame in stack if frame.name.startswith("py_") or frame.file == library.name]
+        if MARK in [frame.name for frame in stack]:
+            marked += count
+        elif names:
+            shown[tuple(names)] += count
+    inside = ("py_outer", "nt_run", "op_call", "py_inner")
+    allowed = {inside[:i] for i in range(1, 5)} | {("py_outer", "nt_run", work) for work in ("op_add", "op_burn")}
+    allowed |= {(*inside, "nt_run", *work) for work in [(), ("op_add",), ("op_burn",), ("op_leaf",), ("op_leaf", "leaf")]}
+    assert set(shown) <= allowed, set(shown) - allowed
+    assert shown["py_outer", "nt_run", "op_burn"] > 20 and shown[(*inside, "nt_run", "op_burn")] > 20, shown
+    assert shown[(*inside, "nt_run", "op_leaf", "leaf")] > 20 and marked < 0.1 * shown.total(), (shown, marked)
 
 
 def test_a_frame_pointer_that_is_not_kept(tmp_path):
