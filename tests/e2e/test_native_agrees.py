@@ -134,7 +134,7 @@ def work():
         elif kind == 2: sorted([random.random() for _ in range(500)], key=key)
         elif kind == 3: list(map(key, range(200)))
         else: time.sleep(0.001)
-for _ in range(6):
+for _ in range(int(sys.argv[1])):
     thread = threading.Thread(target=work)
     thread.daemon = True
     thread.start()
@@ -144,18 +144,33 @@ time.sleep(1000)
 """
 
 
+def stopped(pid, times):
+    """Stops a process `times` times. Returns (the number of its threads' stacks, of whole ones by the tables)."""
+    done = subprocess.run([UNWINDER, str(pid), str(times)], capture_output=True, text=True, check=True, timeout=harness.PATIENCE)
+    stacks = [json.loads(line) for line in done.stdout.splitlines()]
+    for stack in stacks:
+        if stack["libdw_whole"]:
+            assert stack["tables"] == stack["libdw"] and stack["tables_whole"]
+        else:  # in code without call frame information, which it leaves by whatever the frame pointer is
+            known = stack["libdw"][:-1]
+            assert stack["tables"][: len(known)] == known
+    return len(stacks), sum(stack["tables_whole"] for stack in stacks)
+
+
+def check_stopped(python, threads, times):
+    with harness.started([*python.argv, "-c", BUSY, str(threads)], stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        stacks, whole = stopped(process.pid, times)
+    assert stacks >= 0.9 * threads * times and whole >= 0.95 * stacks, (stacks, whole)
+
+
 @every_python
 def test_stopped_at_any_instruction(python):
     """Where libdw knows the way to the first function, the tables lead there by the same frames."""
-    whole = 0
-    with harness.started([*python.argv, "-c", BUSY], stdout=subprocess.PIPE, bufsize=0) as process:
-        harness.read_ready_line(process)
-        done = subprocess.run([UNWINDER, str(process.pid), "30"], capture_output=True, text=True, check=True, timeout=harness.PATIENCE)
-    stacks = [json.loads(line) for line in done.stdout.splitlines()]
-    for stack in stacks:
-        whole += stack["tables_whole"]
-        if stack["libdw_whole"]:
-            assert stack["tables"] == stack["libdw"] and stack["tables_whole"]
-        else:  # in code without call frame information
-            assert len(stack["tables"]) >= len(stack["libdw"])
-    assert len(stacks) >= 150 and whole >= 0.95 * len(stacks)
+    check_stopped(python, 6, 30)
+
+
+@every_python
+def test_100_000_stacks(python):
+    """60 threads of each of some 30 Pythons, stopped 60 times."""
+    check_stopped(python, 60, 60)
