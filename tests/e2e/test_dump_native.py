@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pybpf dump --native: the C frames between Python's functions, compared with gdb and with programs that are known."""
 
+import collections
 import json
 import os
 import re
@@ -19,27 +20,35 @@ from test_dump_core import gcore
 from test_dump_freeze import TRACES, run_python
 
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
+INCOMPLETE = "[native frames incomplete]"
 HERE = [python for python in pythons.of_each_version(pythons.interpreters()) if python.runs_here()]
 every_version = pytest.mark.parametrize("python", HERE, ids=lambda item: item.name)
 
 
-def gdb_addresses(pid):
-    """The addresses of each thread's frames, the innermost first; inlined functions have none of their own."""
+def plain(name):
+    """Without what only one of both shows: arguments, versions, parts and clones, and the C library's own names for its functions."""
+    return re.sub(r"^(_|GI_|libc_)*|@.*$|[ (<].*$|\..*$|_impl$", "", name or "")
+
+
+def gdb_frames(pid):
+    """({TID: the addresses of its frames, the innermost first}, {address: functions}); those that are inlined share one."""
     done = subprocess.run(
         ["gdb", "-batch", "-nx", "-p", str(pid), "-ex", "set backtrace past-main on", "-ex", "set print address on",
          "-ex", "thread apply all bt -frame-info location-and-address"],
         capture_output=True, text=True, errors="replace", check=False, timeout=harness.PATIENCE,
     )
-    threads = {}
+    threads, functions = {}, {}
     for line in done.stdout.splitlines():
         thread = re.match(r"Thread .*\(LWP (\d+)\)", line)
-        frame = re.match(r"#\d+ +(0x[0-9a-f]+) in ", line)
+        frame = re.match(r"#\d+ +(0x[0-9a-f]+) in ([^ ]+)", line)
         if thread:
             addresses = threads.setdefault(int(thread[1]), [])
-        elif frame and int(frame[1], 16) not in addresses[-1:]:
-            addresses.append(int(frame[1], 16))
+        elif frame:
+            address = int(frame[1], 16)
+            addresses += [address] if address not in addresses[-1:] else []
+            functions.setdefault(address, set()).add(plain(frame[2]))
     assert threads, done
-    return threads
+    return threads, functions
 
 
 @every_version
@@ -47,7 +56,7 @@ def test_as_gdb_has_it(python):
     with harness.target(python, "standing.py") as target:
         harness.wait_for(lambda: harness.state(target.pid) == "S")
         snapshot = dump(target.pid, "--native")
-        others = gdb_addresses(target.pid)
+        others, functions = gdb_frames(target.pid)
     # A wait that a stop ends early ends the thread in 2.7 (docs/dump.md, --freeze).
     threads = [thread for thread in snapshot["threads"] if thread["tid"] in others]
     assert len(threads) >= len(snapshot["threads"]) - (python.version[0] == 2)
@@ -60,6 +69,9 @@ def test_as_gdb_has_it(python):
         same = [address for address in theirs if address in ours]
         assert len(same) > 5 and ours[:len(same)] == same, thread["name"]
         assert len(ours) - len(same) <= 2, thread["name"]
+        named = [frame for frame in thread["native_frames"] if frame["function"] and frame["address"] in same]
+        wrong = [(frame["function"], functions[frame["address"]]) for frame in named if plain(frame["function"]) not in functions[frame["address"]]]
+        assert len(named) > 5 and not wrong, (thread["name"], wrong)
 
 
 @every_python
@@ -255,6 +267,43 @@ def test_threads_that_wake_meanwhile(python):
                 names = [frame["function"] for frame in thread["native_frames"]]
                 assert [name for name in names if [name] in THROUGH.values()] == THROUGH[called.pop()], thread
     assert seen
+
+
+# C calls each function, so that what has called one is known without Python's stack.
+KEYS = """
+import sys
+def key_0(_): return 0
+def key_1(_): return sorted([0], key=key_0)
+def key_2(_): return sorted([0], key=key_1)
+print("[]"); sys.stdout.flush()
+while True: sorted([0], key=key_2)
+"""
+CALLED = ["<module>", "key_2", "key_1", "key_0"]
+
+
+@every_version
+def test_a_run_of_the_loop_without_a_function(python):
+    """A thread that is stopped between two functions, and a profile's samples: what C has been called by is what calls it."""
+    more = collections.Counter()
+    with harness.started([*python.argv, "-c", KEYS], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        harness.read_ready_line(process)
+        argv = [harness.PYBPF, "dump", "-p", str(process.pid), "--native", "--json", "--watch", "0.01"]
+        with harness.started(argv, stdout=subprocess.PIPE, text=True) as watching:
+            while min(more[0], more[1]) < 5:
+                (thread,) = json.loads(watching.stdout.readline())["threads"]
+                functions = [frame["function"] for frame in thread["frames"]]
+                assert functions == CALLED[: len(functions)], thread
+                if thread["native_fits"]:
+                    callers = [frame["caller"] for frame in thread["native_frames"] if frame["function"] == "builtin_sorted"]
+                    assert callers == list(range(len(callers))), thread
+                    more[sum(frame["python"] for frame in thread["native_frames"]) - len(functions)] += 1
+        run = harness.record_busy(process.pid, "--native", fewest=1000, rate=999)
+    assert set(more) == {0, 1}, more
+    assert run.stats["native"]["joined_plus_one"] > 10, run.stats["native"]
+    for frames, _ in run.stacks():
+        names = [frame.name for frame in frames if frame.name in (*CALLED, "builtin_sorted", INCOMPLETE)]
+        by_turns = [name for called in CALLED for name in (called, "builtin_sorted")]
+        assert INCOMPLETE in names or names == by_turns[: len(names)], harness.show(frames)
 
 
 def test_what_runs_is_whole_or_says_so():
