@@ -7,6 +7,8 @@ import json
 import mmap
 import os
 import random
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -394,6 +396,35 @@ def test_a_library_whose_information_is_damaged(seed, tmp_path):
     for stack, _ in run.stacks():
         names = [frame.name for frame in stack if frame.file.endswith(".py")]
         assert len(names) < 3 or names[2] in chains or names[2] == "threads", harness.show(stack)
+
+
+def used_maps(pid):
+    """The names of the maps that instructions of a process's programs name, as bpftool cuts them, and of all its maps."""
+    words = list(harness.fdinfo(pid))
+
+    def bpftool(*arguments):
+        return json.loads(subprocess.run(["bpftool", "-j", *arguments], capture_output=True, check=True).stdout)
+
+    names = {number: bpftool("map", "show", "id", number).get("name") for number in {one["map_id"] for one in words if "map_id" in one}}
+    used = set()
+    for number in {one["prog_id"] for one in words if "prog_id" in one}:
+        for instruction in bpftool("prog", "dump", "xlated", "id", number):
+            used.update(re.findall(r"map\[id:(\d+)\]", instruction.get("disasm", "")))
+    return {names.get(number) for number in used}, set(names.values())
+
+
+@pytest.mark.skipif(not shutil.which("bpftool"), reason="bpftool is not installed")
+@pytest.mark.parametrize("options", [[], ["--native"]], ids=["", "native"])
+def test_without_it_the_programs_have_nothing_of_it(options):
+    """No instruction that the verifier has left uses a map of its tables."""
+    python = harness.default_python()
+    with harness.target(python, "spin.py") as target:
+        with harness.started([harness.PYBPF, *options, "-p", str(target.pid), "-o", os.devnull], stderr=subprocess.PIPE) as run:
+            harness.wait_for(lambda: harness.program_runs(run.pid)[1])
+            used, known = used_maps(run.pid)
+    ours = {name for name in known if name and name.startswith("native")}
+    assert len(ours) == 3 and len(used) > 5, (used, known)
+    assert used & ours == (ours if options else set()), used
 
 
 def test_kernels_that_cannot():
