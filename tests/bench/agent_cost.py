@@ -67,11 +67,11 @@ def wait_for_epoch(written, number):
     harness.wait_for(lambda: len(written()) >= number, timeout=2 * harness.PATIENCE, step=machine.POLL_S)
 
 
-def beside_crowd(bench, interpreter, mode):
+def beside_crowd(interpreter, crowd, mode, epoch_s):
     """Over the second epoch: in the first all processes are looked at."""
-    argv = interpreter.command("many.py", str(bench.plan.agent_crowd), "1", "0")
+    argv = interpreter.command("many.py", str(crowd), "1", "0")
     with processes.program(interpreter, "many.py", argv=argv) as running:
-        with agent("--epoch", "%ds" % bench.plan.agent_epoch_s, *MODES[mode]) as (pid, written):
+        with agent("--epoch", "%ds" % epoch_s, *MODES[mode]) as (pid, written):
             wait_for_epoch(written, 1)
             begin, before = time.monotonic(), taken_ns(pid)
             wait_for_epoch(written, 2)
@@ -101,7 +101,13 @@ def measure(bench):
         for interpreter in interpreters:
             for mode in MODES:
                 what = "pybpf agent beside %d Pythons, %s" % (bench.plan.agent_crowd, mode)
-                results[interpreter, mode].append(bench.attempt(what, beside_crowd, bench, interpreter, mode))
+                many = (interpreter, bench.plan.agent_crowd, mode, bench.plan.agent_epoch_s)
+                results[interpreter, mode].append(bench.attempt(what, beside_crowd, *many))
+                # Once, as it takes minutes.
+                if not results[interpreter, mode, "minute"]:
+                    few = (interpreter, bench.plan.agent_few, mode, bench.plan.agent_minute_s)
+                    what = "pybpf agent beside %d Pythons, epochs of a minute, %s" % (bench.plan.agent_few, mode)
+                    results[interpreter, mode, "minute"].append(bench.attempt(what, beside_crowd, *few))
         for name, busy in loads.items():
             results[name].append(bench.attempt("lengths of epochs beside " + name, share_in_time, bench, busy))
 
@@ -115,6 +121,14 @@ def measure(bench):
             cpu, memory, maps = (each(rounds, lambda one, name=name: one[name]) for name in ("cpu", "memory", "maps"))
             crowd.add(mode, Figure(cpu, 2, CPU), Figure(memory, 1), Figure(maps, 1, spread=False))
     crowd.notes.append("of one CPU, over an epoch and its end; other Pythons of the machine count as well")
+    minutes = Section(
+        "pybpf agent at 19 Hz beside %d idle Pythons, epochs of %d s" % (bench.plan.agent_few, bench.plan.agent_minute_s),
+        ["modes", "CPU of its processes, s per hour"],
+    )
+    for interpreter in interpreters:
+        for mode in MODES:
+            rounds = results[interpreter, mode, "minute"]
+            minutes.add(mode, Figure(each(rounds, lambda one: one["cpu"] / 100 * 3600), 1))
     lengths = Section(
         "epochs of pybpf agent that take %d s as asked for, to within %d %%" % (LENGTH_S, 100 * CLOSE),
         ["beside", "share, %"],
@@ -122,4 +136,4 @@ def measure(bench):
     for name in loads:
         lengths.add(name, Figure(results[name], 1, IN_TIME))
     lengths.notes.append("%d epochs in each round, with --mode=cpu --mode=wall of all processes" % bench.plan.agent_epochs)
-    return [crowd, lengths]
+    return [crowd, minutes, lengths]

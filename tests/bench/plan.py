@@ -46,6 +46,8 @@ class Plan:
     agent_crowd: int = 500
     agent_epoch_s: int = 15
     agent_epochs: int = 30
+    agent_few: int = 50
+    agent_minute_s: int = 60
     # processes that map the same files
     alike: Tuple = (1, 50, 500)
     # snapshots of threads
@@ -70,6 +72,8 @@ SHORT = Plan(
     agent_crowd=50,
     agent_epoch_s=3,
     agent_epochs=5,
+    agent_few=5,
+    agent_minute_s=3,
     alike=(1, 10),
     stands=(1, 50),
     quiet_s=0.3,
