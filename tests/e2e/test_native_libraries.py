@@ -20,6 +20,10 @@ PACKAGES = (
     "cryptography==50.0.2",
     "polars==2.1.0",
     "opencv-python-headless==5.0.0.93",
+    "scikit-learn==1.9.1",
+    "pandas==3.1.1",
+    "pyarrow==26.0.1",
+    "psycopg[binary]==3.3.9",
 )
 # What each does over and over, after what it imports; and the share of samples with a mark for anything but the begin.
 LIBRARIES = {
@@ -33,6 +37,42 @@ LIBRARIES = {
         "x = np.random.rand(2000, 3)\nm = sparse.random(300, 300, 0.02, format='csc') + sparse.eye(300, format='csc') * 3",
         "optimize.minimize(optimize.rosen, [1.3, .7, .8], method='BFGS'), integrate.quad(lambda x: np.cos(x) * x, 0, 30), "
         "linalg.spsolve(m, np.ones(300)), spatial.cKDTree(x).query(x[:300], 5), spatial.ConvexHull(x), signal.lfilter([1, 2], [1, .5], x[:, 0])",
+        0.01,
+    ),
+    "sklearn": (
+        "from sklearn import cluster, datasets, decomposition, ensemble, linear_model, neighbors, svm\n"
+        "x, y = datasets.make_classification(400, 12, random_state=1)",
+        "ensemble.RandomForestClassifier(5).fit(x, y).predict(x), ensemble.HistGradientBoostingClassifier(max_iter=5).fit(x, y), "
+        "svm.SVC().fit(x, y).predict(x), cluster.KMeans(3, n_init=1).fit(x), neighbors.KNeighborsClassifier().fit(x, y).predict(x), "
+        "linear_model.LogisticRegression().fit(x, y), decomposition.PCA(3).fit(x), linear_model.Lasso().fit(x, y)",
+        0.01,
+    ),
+    "pandas": (
+        "import io\nimport numpy as np\nimport pandas as pd\n"
+        "t = pd.DataFrame({'k': np.random.randint(0, 50, 20000), 'v': np.random.rand(20000), 's': [str(i % 977) for i in range(20000)]})\n"
+        "text = t.head(2000).to_csv()\nindex = pd.date_range('2020-01-01', periods=20000, freq='min')",
+        "t.groupby('k').v.agg(['mean', 'std']), t.merge(t.drop_duplicates('k'), on='k'), t.sort_values(['s', 'v']), t.v.rolling(50).mean(), "
+        "pd.read_csv(io.StringIO(text)), t.s.str.contains('9'), t.groupby('s').v.apply(lambda one: one.sum()), "
+        "pd.Series(t.v.values, index=index).resample('h').sum(), t.pivot_table('v', 'k', aggfunc='sum')",
+        0.01,
+    ),
+    "pyarrow": (
+        "import io, random\nimport pyarrow as pa\nimport pyarrow.compute as pc\nimport pyarrow.csv\nimport pyarrow.parquet as pq\n"
+        "pa.set_cpu_count(1)\npa.set_io_thread_count(1)\n"
+        "t = pa.table({'k': [random.randrange(100) for _ in range(20000)], 'v': [random.random() for _ in range(20000)], 's': [str(i % 999) for i in range(20000)]})\n"
+        "out = pa.BufferOutputStream()\npa.csv.write_csv(t, out)\ntext = out.getvalue()",
+        "file = io.BytesIO(); pq.write_table(t, file, compression='zstd'); file.seek(0); pq.read_table(file); pa.csv.read_csv(pa.BufferReader(text)); "
+        "t.group_by('k').aggregate([('v', 'mean')]); t.sort_by([('s', 'ascending'), ('v', 'descending')]); t.join(t.slice(0, 100), 'k'); "
+        "pc.match_substring_regex(t['s'], '9+1?'); t.to_pylist(); pa.array([{'a': i, 'b': [i]} for i in range(2000)])",
+        0.01,
+    ),
+    # Its wheel has a libcrypto of its own, without call frame information: each connection begins with TLS.
+    "psycopg": (
+        "import datetime, decimal, os\nimport psycopg\nfrom psycopg.adapt import PyFormat, Transformer\n"
+        "values = [1, 'text', 2.5, decimal.Decimal('3.25'), datetime.datetime(2024, 1, 1), b'x' * 100, [1, 2, 3], None, True]\n"
+        "where = 'host=127.0.0.1 user=a dbname=b sslmode=require gssencmode=disable port=' + os.environ['PORT']",
+        "c = psycopg.connect(where, autocommit=True); [c.execute('select').fetchall() for _ in range(5)]; t = Transformer(c); "
+        "[t.dump_sequence(values, [PyFormat.AUTO] * len(values)) for _ in range(3000)]; c.close()",
         0.01,
     ),
     "lxml": (
@@ -80,17 +120,23 @@ while time.time() < end: work()
 BEGINNING = ("no_mappings", "no_mapping", "no_table")
 
 
+def started(argv, **options):
+    return harness.started(argv, stdout=subprocess.PIPE, bufsize=0, **options)
+
+
 @contextlib.contextmanager
 def working(name):
     """A program that does what the library is for."""
     try:
-        programs = peers.virtual_environment("libraries", PACKAGES)
+        programs = peers.virtual_environment("native-libraries", PACKAGES)
     except peers.Missing as why:
         pytest.skip(str(why))
-    alone = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-    with harness.started(
-        [programs / "python", "-c", PROGRAM % LIBRARIES[name][:2]], stdout=subprocess.PIPE, bufsize=0, env=alone
-    ) as process:
+    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    with contextlib.ExitStack() as stack:
+        if name == "psycopg":
+            server = stack.enter_context(started([programs / "python", harness.TOP / "tests" / "targets" / "postgres.py"]))
+            environment["PORT"] = str(harness.read_ready_line(server)["port"])
+        process = stack.enter_context(started([programs / "python", "-c", PROGRAM % LIBRARIES[name][:2]], env=environment))
         harness.read_ready_line(process)
         yield process
 
@@ -109,7 +155,7 @@ def test_names_when_a_run_ends_beside_a_large_table():
 def test_stacks_are_whole(name):
     share = LIBRARIES[name][2]
     with working(name) as process:
-        run = harness.record_busy(process.pid, "--native", fewest=1000, seconds=SECONDS, rate=RATE)
+        run = harness.record_busy(process.pid, "--native", fewest=500, seconds=SECONDS, rate=RATE)
     ends = run.stats["native"]
     samples = run.stats["samples"]["taken"]
     began = sum(ends[cause] for cause in BEGINNING)
