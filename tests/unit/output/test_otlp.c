@@ -22,6 +22,8 @@ static void check_dictionary(const Otlp__Dictionary *d)
 	assert_true(d->n_string_table && d->n_attribute_table && d->n_stack_table);
 	assert_string_equal(d->string_table[0], "");
 	assert_int_equal(d->location_table[0]->n_lines, 0);
+	/* Parca refuses one with identifiers that are zero. */
+	assert_int_equal(otlp__link__get_packed_size(d->link_table[0]), 0);
 	assert_int_equal(d->stack_table[0]->n_location_indices, 0);
 	assert_int_equal(d->attribute_table[0]->key_strindex, 0);
 	for (size_t i = 1; i < d->n_stack_table; i++) {

@@ -259,8 +259,6 @@ void otlp_dictionary_begin(struct otlp_dictionary *d)
 	Otlp__Link link = OTLP__LINK__INIT, *links = &link;
 	Otlp__Attribute attribute = OTLP__ATTRIBUTE__INIT, *attributes = &attribute;
 	Otlp__Stack stack = OTLP__STACK__INIT, *stacks = &stack;
-	/* The format asks for identifiers of their full length, for readers that expect it. */
-	uint8_t zeros[16] = {0};
 
 	free_texts(d);
 	intern_init(&d->texts, sizeof(char *), INTERN_TEXT);
@@ -272,8 +270,6 @@ void otlp_dictionary_begin(struct otlp_dictionary *d)
 	clear(d->of_stack, profile_stack_count(d->profile));
 	d->mappings = d->locations = d->function_count = d->stacks = 1;
 	proto_bytes_clear(&d->bytes);
-	link.trace_id = (ProtobufCBinaryData){16, zeros};
-	link.span_id = (ProtobufCBinaryData){8, zeros};
 	part.mapping_table = &mappings;
 	part.location_table = &locations;
 	part.function_table = &functions;
