@@ -157,12 +157,14 @@ static void write_types(struct writer *w)
 		add_type(w, &types, "samples", "count");
 		add_type(w, &types, "waits", "count");
 	}
-	part.default_sample_type = add_type(w, &types, w->measure.name, w->measure.unit)->type;
+	/* Parca 0.28 crashes where there is no type of a period (pkg/normalizer/validate.go, ValidatePprofProfile()). */
+	part.period_type = add_type(w, &types, w->measure.name, w->measure.unit);
+	part.period = 1;
 	if (w->measure.period_ns) {
 		part.period_type = add_type(w, &types, "cpu", "nanoseconds");
-		part.default_sample_type = part.period_type->type;
 		part.period = times(w->measure.period_ns, 1);
 	}
+	part.default_sample_type = part.period_type->type;
 	part.sample_type = types.pointers;
 	part.n_sample_type = types.count;
 	if (start)
