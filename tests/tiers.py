@@ -80,6 +80,7 @@ THOROUGH = {
     "test_databases::test_two_versions_of_a_service": None,
     "test_databases::test_what_a_service_waits_for": None,
     "test_docker_podman": None,
+    "test_engines": None,
     "test_readers_desktop": None,
     "test_readers_firefox": None,
     "test_readers_flamegraphs": None,
