@@ -157,7 +157,8 @@ static void write_types(struct writer *w)
 		add_type(w, &types, "samples", "count");
 		add_type(w, &types, "waits", "count");
 	}
-	/* Parca 0.28 crashes where there is no type of a period (pkg/normalizer/validate.go, ValidatePprofProfile()). */
+	/* Parca 0.28 crashes where there is no type of a period (pkg/normalizer/validate.go, ValidatePprofProfile()).
+	 */
 	part.period_type = add_type(w, &types, w->measure.name, w->measure.unit);
 	part.period = 1;
 	if (w->measure.period_ns) {
