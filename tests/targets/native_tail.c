@@ -64,6 +64,7 @@ OPERATION(op_end)
 
 static operation *const operations[] = {op_add, op_burn, op_leaf, op_call, op_end};
 
+void nt_run(const unsigned char *code, void (*call_back)(void), long turns);
 void nt_run(const unsigned char *code, void (*call_back)(void), long turns)
 {
 	sink = 0;
