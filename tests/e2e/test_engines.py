@@ -37,7 +37,7 @@ def eventually(read, wanted):
 
 
 @pytest.fixture(scope="module")
-def parca(tmp_path_factory):
+def parca(nothing_goes_on, tmp_path_factory):
     with engines.parca(tmp_path_factory.mktemp("parca")) as it:
         yield it
 
