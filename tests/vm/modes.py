@@ -173,7 +173,8 @@ def check_short(outcome):
     stalled = value(outcome.stacks, "[other: memory stall]")
     near("us of memory stalls", stalled, sum(count for _, count in outcome.stacks), 0.5, 1)
     assert value(outcome.stacks, "reads_zeros", "[other: memory stall]"), outcome.stacks
-    assert not value(outcome.stacks, "[pipe"), "a wait for /dev/zero"
+    # Waits for locks of the process's memory, which pybpf's reading may hold for some ms, are not told from the call's.
+    near("us of waits for /dev/zero", value(outcome.stacks, "[pipe"), stalled, 0, 0.05)
 
 
 def check_most(outcome, found):
