@@ -106,6 +106,23 @@ def test_pyroscope_gets_a_large_profile_in_parts(tmp_path):
     assert pprof_total(it.requests[-1].body) == total
 
 
+def test_pyroscope_gets_deep_stacks_in_parts(tmp_path):
+    """It refuses a profile with more than 4 MiB, which it makes of OTLP's, too: 6,000 samples, each of 1,000 frames."""
+    grown = tmp_path / "grown.pybpf"
+    subprocess.run([str(harness.TOP / "build" / "grown-profiles"), "leaves", "6000", str(grown)], check=True)
+    total = pprof_total(formats.report(grown, ".pb.gz").read_bytes())
+    with receiving() as it:
+        send(grown, it.url.rsplit("/v1", 1)[0] + "/ingest", "-f", "pprof")
+        send(grown, it.url)
+    parts = [request.body for request in it.requests if request.path.startswith("/ingest")]
+    sizes = [len(gzip.decompress(body)) for body in parts]
+    assert len(sizes) > 1 and max(sizes) <= 4 << 20, sizes
+    assert sum(map(pprof_total, parts)) == total > 0
+    profiles = [profile for request in it.requests[len(parts):] for profile in of(gzip.decompress(request.body), 1, 2, 2)]
+    samples = [len(list(of(profile, 2))) for profile in profiles]
+    assert len(samples) > 1 and sum(samples) == 6000, samples
+
+
 def test_headers_and_a_token(saved, tmp_path):
     token = tmp_path / "token"
     token.write_text("abc\n", encoding="ascii")

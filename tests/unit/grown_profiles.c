@@ -196,6 +196,17 @@ static void grow_stacks(struct profile *p, uint32_t count)
 	}
 }
 
+/* Leaves of one stack of 1,000 frames. */
+static void grow_leaves(struct profile *p, uint32_t count)
+{
+	uint32_t owner = process(p, 1, "python3"), s = PROFILE_ROOT;
+
+	for (uint32_t depth = 1; depth < 1000; depth++)
+		s = on(p, s, "down", "round.py", 1 + (int)(depth % 7));
+	for (uint32_t i = 0; i < count; i++)
+		take_in(p, on(p, s, "leaf", "round.py", (int)i + 10), owner, 1);
+}
+
 static const struct shape {
 	const char *name;
 	void (*grow)(struct profile *p, uint32_t count);
@@ -204,7 +215,7 @@ static const struct shape {
 	{"recursive", grow_recursive}, {"processes", grow_processes},   {"threads", grow_threads},
 	{"events", grow_events},       {"waits", grow_waits},           {"sources", grow_sources},
 	{"states", grow_states},       {"containers", grow_containers}, {"lines", grow_lines},
-	{"stacks", grow_stacks},
+	{"stacks", grow_stacks},       {"leaves", grow_leaves},
 };
 
 static int save(const struct profile *p, const char *path)

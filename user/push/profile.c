@@ -3,8 +3,10 @@
 #include "push/profile.h"
 
 #include <ctype.h>
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,22 +201,47 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 	return err;
 }
 
-/* Pushes the samples from the first one on, as many as a request has. Returns 0 or negative errno. */
-static int push_part(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix,
-		     size_t first)
+/* Makes a body of so many samples from the first one on. Returns 0 or negative errno. */
+static int make_pprof(const struct profile *p, const struct push_profile *how, size_t first, size_t count, char **body,
+		      size_t *size)
 {
-	char *body;
-	size_t size = 0;
-	FILE *out = text_stream_open(&body, &size);
-	const bool is_pprof = how->protocol == PUSH_PPROF;
+	FILE *out = text_stream_open(body, size);
 	const struct output_options options = {.labels = how->labels,
-					       .nr_labels = is_pprof ? how->nr_labels : 0,
+					       .nr_labels = how->protocol == PUSH_PPROF ? how->nr_labels : 0,
 					       .first_sample = first,
-					       .nr_samples = is_pprof ? 0 : PUSH_PYROSCOPE_SAMPLES};
+					       .nr_samples = count};
 	int err = out ? output_pprof(p, &options, out) : -ENOMEM;
 
-	if (out && fclose(out))
-		err = -ENOMEM;
+	return out && fclose(out) ? -ENOMEM : err;
+}
+
+/* Returns the size of what a gzip file of one member holds (RFC 1952: ISIZE, little-endian, modulo 2^32). */
+static uint32_t unpacked_size(const char *file, size_t size)
+{
+	uint32_t value = 0;
+
+	if (size >= sizeof(value))
+		memcpy(&value, file + size - sizeof(value), sizeof(value));
+	return le32toh(value);
+}
+
+/*
+ * Pushes samples from the first one on: as many as *count, or fewer, which it is set to, if these are more than a
+ * request may have. Returns 0 or negative errno.
+ */
+static int push_part(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix,
+		     size_t first, size_t *count)
+{
+	char *body = NULL;
+	size_t size = 0;
+	int err = make_pprof(p, how, first, *count, &body, &size);
+
+	while (!err && how->protocol != PUSH_PPROF && *count > 1 && unpacked_size(body, size) > PUSH_PYROSCOPE_BYTES) {
+		free(body);
+		body = NULL;
+		*count /= 2;
+		err = has_time(how) ? make_pprof(p, how, first, *count, &body, &size) : -ETIME;
+	}
 	/* It is compressed already, as the format asks for. */
 	if (!err && how->v1)
 		err = push_v1(push, p, how, body, size);
@@ -242,18 +269,17 @@ static uint64_t values_of(const struct profile *p, size_t first, size_t most)
 static int push_pprof(struct push *push, const struct profile *p, const struct push_profile *how, const char *suffix,
 		      uint64_t *left)
 {
-	size_t count, most;
+	size_t count, part, most;
 	int err = 0;
 
 	profile_samples(p, &count);
 	most = how->protocol == PUSH_PPROF ? count : PUSH_PYROSCOPE_SAMPLES;
-	for (size_t i = 0; i < count && !err; i += most) {
-		const uint64_t values = values_of(p, i, most);
-
-		if (!values)
+	for (size_t i = 0; i < count && !err; i += part) {
+		part = most < count - i ? most : count - i;
+		if (!values_of(p, i, part))
 			continue;
-		err = has_time(how) ? push_part(push, p, how, suffix, i) : -ETIME;
-		*left -= err ? 0 : values;
+		err = has_time(how) ? push_part(push, p, how, suffix, i, &part) : -ETIME;
+		*left -= err ? 0 : values_of(p, i, part);
 	}
 	return err;
 }

@@ -17,10 +17,11 @@ enum push_protocol {
 #define PUSH_NAMELESS "unknown_service"
 
 /*
- * Samples of a request to Pyroscope, which refuses one with more than 16,000 (2.2,
- * validation.max-profile-stacktrace-samples), or with more than 4 MiB before it is compressed.
+ * Most samples of a request to Pyroscope, and bytes before it is compressed: it refuses more than 16,000 and more than
+ * 4 MiB (2.2, validation.max-profile-stacktrace-samples and max-profile-size-bytes).
  */
 #define PUSH_PYROSCOPE_SAMPLES 8000
+#define PUSH_PYROSCOPE_BYTES   (4u << 20)
 
 struct push_profile {
 	enum push_protocol protocol;

@@ -25,9 +25,15 @@
 #define SAMPLE_BYTES_MAX  256
 #define PROFILE_BYTES_MAX 512
 
-/* Samples of a profile: Pyroscope refuses one with more than 16,000 (2.2, validation.max-profile-stacktrace-samples),
- * or with more than 4 MiB as pprof, where each sample has its stack. */
+/*
+ * Most samples of a profile, and bytes that it has as pprof, where each sample has its stack: Pyroscope, which makes
+ * that of it, refuses more than 16,000 and more than 4 MiB (2.2, validation.max-profile-stacktrace-samples and
+ * max-profile-size-bytes).
+ */
 #define PROFILE_SAMPLES_MAX 8000
+#define PROFILE_PPROF_MAX   (3u << 20) /* without functions and their names */
+#define PPROF_FRAME_BYTES   3          /* a location's number, up to 2 millions */
+#define PPROF_LABELS_BYTES  100
 
 /* Labels of a sample. Numbers are numbers, and once more texts: Parca and Pyroscope make labels of texts only. */
 #define PROCESS_PID       "process.pid"
@@ -66,6 +72,7 @@ struct encoder {
 	struct proto_bytes open_profile, scope, resource, request;
 	bool profile_is_open;
 	uint32_t in_profile; /* samples of the one that is open */
+	size_t pprof_bytes;  /* of these */
 };
 
 void otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value)
@@ -272,6 +279,7 @@ static void open_profile(struct encoder *e, enum kind kind)
 	write_types(e, kind);
 	e->profile_is_open = true;
 	e->in_profile = 0;
+	e->pprof_bytes = 0;
 }
 
 static void close_profile(struct encoder *e)
@@ -382,6 +390,21 @@ static size_t attributes_of(struct encoder *e, const struct profile_sample *samp
 	return n;
 }
 
+/* Returns the bytes that a sample has as pprof. */
+static size_t pprof_size(const struct encoder *e, const struct profile_sample *sample)
+{
+	size_t size = PPROF_LABELS_BYTES;
+
+	for (uint32_t i = sample->stack; i != PROFILE_ROOT; i = profile_stack_at(e->profile, i)->parent)
+		size += PPROF_FRAME_BYTES;
+	return size;
+}
+
+static bool is_full(const struct encoder *e, const struct profile_sample *next)
+{
+	return e->in_profile == PROFILE_SAMPLES_MAX || e->pprof_bytes + pprof_size(e, next) > PROFILE_PPROF_MAX;
+}
+
 static void add_sample(struct encoder *e, const struct profile_sample *from)
 {
 	Otlp__Profile part = OTLP__PROFILE__INIT;
@@ -398,6 +421,7 @@ static void add_sample(struct encoder *e, const struct profile_sample *from)
 	part.n_samples = 1;
 	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
 	e->in_profile++;
+	e->pprof_bytes += pprof_size(e, from);
 }
 
 /* Returns the most bytes that the request has once the sample is in it, and all that is open is closed. */
@@ -421,7 +445,7 @@ static int make_place(struct encoder *e, const struct item *item, const struct p
 
 	if (last && last->resource != item->resource)
 		close_resource(e, last->resource);
-	else if (last && (last->kind != item->kind || e->in_profile == PROFILE_SAMPLES_MAX))
+	else if (last && (last->kind != item->kind || is_full(e, sample)))
 		close_profile(e);
 	if (last && limit && size_with(e, item, sample) > limit) {
 		if (last->resource == item->resource)
