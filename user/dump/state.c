@@ -140,7 +140,7 @@ static __always_inline bool wait_is_for_disk(struct caller *thread)
 /* The kernel says only in which of its functions a thread sleeps. */
 static __always_inline bool wait_is_for_memory(struct caller *thread)
 {
-	/* mem_cgroup_handle_over_high() of mm/memcontrol.c, with underscores before it since 6.6; mm/vmscan.c */
+	/* mem_cgroup_handle_over_high() of mm/memcontrol.c, with underscores before it since 6.18; mm/vmscan.c */
 	static const char *const functions[] = {"mem_cgroup_handle_over_high", "reclaim_throttle"};
 	char name[64], function[128];
 

@@ -14,11 +14,12 @@ bool flow_is_at_begin(const struct flow_place *p)
 	return p->depth == WORD && !p->changed;
 }
 
+/* Not every store to where the stack pointer is kept is seen: the return address has to lie behind a call. */
 static uint32_t keeper_rule(const struct flow_place *p, int64_t saved)
 {
 	if (p->keeper % WORD || p->kept % WORD || p->kept > KEEPER_MAX || saved % WORD || saved > KEEPER_MAX)
 		return PYBPF_NATIVE_NONE;
-	return PYBPF_NATIVE_SP_KEPT | (uint32_t)(p->keeper / WORD) << PYBPF_RULE_OFFSET_SHIFT |
+	return PYBPF_NATIVE_SP_KEPT | PYBPF_RULE_CHECKED | (uint32_t)(p->keeper / WORD) << PYBPF_RULE_OFFSET_SHIFT |
 	       (uint32_t)(p->kept / WORD) << PYBPF_KEPT_SHIFT | (uint32_t)(saved / WORD) << PYBPF_KEPT_BP_SHIFT;
 }
 

@@ -240,6 +240,7 @@ static void test_a_stack_pointer_that_is_kept(void **state)
 	for (uint64_t offset = OVERWRITTEN; offset <= BACK; offset++) {
 		rule = rule_at(&rows, offset);
 		assert_int_equal(PYBPF_RULE_KIND(rule), PYBPF_NATIVE_SP_KEPT);
+		assert_true(rule & PYBPF_RULE_CHECKED);
 		assert_int_equal(PYBPF_KEPT_PLACE(rule), offset >= DEEPER && offset < DEEPER + 4 ? 16 : 15);
 		assert_int_equal(PYBPF_KEPT_OFFSET(rule), 3);
 		assert_int_equal(PYBPF_KEPT_BELOW(rule), 3);

@@ -85,7 +85,7 @@ static uint32_t add_file(struct native_files *f, const struct native_known_file 
 		return found;
 	if (native_is_made(&fresh->source.mapped) &&
 	    (f->made >= NATIVE_MADE_MAX || f->made_ever >= NATIVE_MADE_EVER_MAX))
-		return found;
+		return INTERN_NONE;
 	if (found == INTERN_NONE)
 		i = find_over(f);
 	if (i == INTERN_NONE)

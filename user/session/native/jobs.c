@@ -195,6 +195,7 @@ static void take_mappings(struct session_native_state *n, struct mapper *mapper,
 		if (file == INTERN_NONE)
 			continue;
 		native_files_at(&n->files, file)->users++;
+		native_files_at(&n->files, file)->idle = 0;
 		list[count++] = (struct mapping){item->start, item->end, item->offset, file, 0};
 	}
 	mapper->mappings = list;

@@ -48,7 +48,7 @@ void native_frames_set_name(struct native_frames *t, uint32_t file, uint32_t pc,
  * are left out. Returns their number.
  */
 uint32_t native_frames_named(const struct native_frames *t, uint32_t file, uint32_t skip, uint32_t *pcs, uint32_t max);
-/* Returns whether an instruction has this name, of a function that begins at the same address. */
+/* Returns whether an instruction has this name, of a function that begins at the same address, or has none. */
 bool native_frames_has_name(const struct native_frames *t, uint32_t file, uint32_t pc, const struct native_name *name);
 /* Makes instructions without a name one with that at another pc, the first one of their row. */
 void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row);

@@ -223,7 +223,8 @@ bool native_frames_has_name(const struct native_frames *t, uint32_t file, uint32
 	uint32_t i = intern_find(&t->instructions, &frame);
 	const struct native_instruction *one = i == INTERN_NONE ? NULL : intern_item(&t->instructions, i);
 
-	return one && one->name && one->start == name->start && !strcmp(one->name, name->text);
+	/* What has no name, perhaps since it was forgotten meanwhile, says nothing against it. */
+	return !one || !one->name || (one->start == name->start && !strcmp(one->name, name->text));
 }
 
 void native_frames_set_row(struct native_frames *t, uint32_t file, uint32_t pc, uint32_t row)
