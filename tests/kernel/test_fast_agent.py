@@ -173,7 +173,8 @@ def test_an_agent_stays_as_it_is(tmp_path, epochs):
             assert process.wait(harness.PATIENCE) == 0
     grown = compare(readings, epochs)
     assert not grown, grown
-    # What this shows takes functions and libraries that are new to the end, and a receiver.
+    # What this shows takes functions and libraries that are new to the end, and a receiver. A library may be removed
+    # before the names of its functions are read.
     reports = [harness.pybpf("report", folder / mode, "-f", "folded", "-q").out for mode in ("cpu", "wall")]
-    assert re.search(r"made_\d+", "".join(reports)) and re.search(r"\bburn \(library_\d+\.so", "".join(reports)), reports
+    assert re.search(r"made_\d+", "".join(reports)) and re.search(r"\(library_\d+\.so\)", "".join(reports)), reports
     assert len(receiver.requests) > epochs / 10, len(receiver.requests)

@@ -44,8 +44,9 @@ static void show_progress(struct loop *l, double now)
 	uint64_t samples, stacks;
 
 	session_progress(l->run->sessions[0], &samples, &stacks);
-	fprintf(stderr, "\r\033[K%.1f s  %llu sample%s  %llu stack%s ", now - l->begin, (unsigned long long)samples,
-		samples == 1 ? "" : "s", (unsigned long long)stacks, stacks == 1 ? "" : "s");
+	fprintf(stderr, "\r\033[K%.1f s  %llu sample%s  %llu stack%s ", now - session_get_begin(l->run->sessions[0]),
+		(unsigned long long)samples, samples == 1 ? "" : "s", (unsigned long long)stacks,
+		stacks == 1 ? "" : "s");
 	fflush(stderr);
 	l->shown = true;
 }
@@ -172,6 +173,19 @@ static int do_due_work(struct loop *l, double now)
 	return 0;
 }
 
+/*
+ * Returns when the loop ends, so that sampling is as long as was asked for: it has begun before, and goes on while the
+ * session is detached.
+ */
+static double find_deadline(const struct loop *l)
+{
+	const struct session *s = l->run->sessions[0];
+	const double least = l->begin + l->run->duration_s * LEAST_SHARE;
+	const double wanted = session_get_begin(s) + l->run->duration_s, end_s = session_estimate_end(s);
+
+	return fmax(least, end_s > l->run->duration_s * END_SHARE ? wanted - end_s : wanted);
+}
+
 /* One turn of the loop: handles records, events and due work. Returns true when the run has ended; *end says how. */
 static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum session_end *end)
 {
@@ -191,7 +205,8 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 		*end = SESSION_END_SIGNAL;
 	else if (target_gone(l, now))
 		*end = SESSION_END_TARGET;
-	else if (l->deadline > 0 && now >= l->deadline)
+	/* The end may take less by now, as processes have ended. */
+	else if (l->deadline > 0 && now >= l->deadline && now >= (l->deadline = find_deadline(l)))
 		*end = SESSION_END_DURATION;
 	if (*end != SESSION_END_ERROR)
 		return true;
@@ -200,19 +215,6 @@ static bool turn(struct loop *l, int signal_fd, bool input, bool *more, enum ses
 		l->next_progress = now + PROGRESS_S;
 	}
 	return false;
-}
-
-/*
- * Returns when the loop ends, so that sampling is as long as was asked for: it has begun before, and goes on while the
- * session is detached.
- */
-static double find_deadline(const struct loop *l)
-{
-	const struct session *s = l->run->sessions[0];
-	const double least = l->begin + l->run->duration_s * LEAST_SHARE;
-	const double wanted = session_get_begin(s) + l->run->duration_s, end_s = session_estimate_end(s);
-
-	return fmax(least, end_s > l->run->duration_s * END_SHARE ? wanted - end_s : wanted);
 }
 
 /* What is polled: the sessions, signals and input. */

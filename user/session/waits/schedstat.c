@@ -142,10 +142,26 @@ static int begin(struct session *s)
 /* By so much more than its CPU time it takes at most, as others have the CPU, too: what took longer was one pause. */
 #define SLOWER_MOST 3.0
 
+/* Returns the share of the threads that were read at the begin whose process may be read at the end, too. */
+static double find_share_at_end(const struct session *s)
+{
+	const struct intern *begun = &s->schedstat.begun;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < begun->count; i++) {
+		const struct begun_thread *thread = intern_item(begun, i);
+		const struct processes_record *process = processes_find_record(s->processes, thread->proc_id);
+
+		count += process && !process->ended &&
+			 (process->state == PROCESSES_PYTHON || process->state == PROCESSES_LOOKING);
+	}
+	return begun->count ? (double)count / begun->count : 0;
+}
+
 static double estimate_end(const struct session *s)
 {
 	const struct session_schedstat *sched = &s->schedstat;
-	const double used_s = fmin(END_TIMES * sched->begin_used_s, SESSION_END_SCHED_S);
+	const double used_s = fmin(END_TIMES * sched->begin_used_s * find_share_at_end(s), SESSION_END_SCHED_S);
 	const double slower = sched->begin_used_s > 0 ? sched->begin_s / sched->begin_used_s : 1;
 
 	return used_s * fmin(fmax(slower, 1), SLOWER_MOST);
