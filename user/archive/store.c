@@ -178,6 +178,19 @@ static int note_shut(struct archive_store *store, int err, struct error *error)
 	return err;
 }
 
+/* Returns why no file at all can be made or removed, as one that is made for this shows, or 0. */
+static int find_refusal(const struct archive_store *store)
+{
+	struct archive_file file;
+	int err = archive_store_make(store, &file);
+
+	if (!err) {
+		err = unlinkat(store->folder, file.name, 0) ? -errno : 0;
+		close(file.fd);
+	}
+	return is_refusal(err) ? err : 0;
+}
+
 /* Without memory or room it is tried again after the next start; what cannot be added up is marked by archive_load().
  */
 static int merge(struct archive_store *store, const struct archive_step *step, struct archive_limits *limits,
@@ -186,9 +199,14 @@ static int merge(struct archive_store *store, const struct archive_step *step, s
 	struct archive_epoch *first = &store->list.epochs[step->first], *last = &store->list.epochs[step->last];
 	const struct archive_span span = archive_span_of(first, last);
 	const bool is_apart = first->is_apart;
-	struct profile *all = archive_load(store->folder, first, last, error);
-	int err = all ? write_merged(store, &span, is_apart, all, error) : error->code;
+	struct profile *all;
+	/* Adding up takes long, for nothing while the folder takes no file. */
+	int err = store->is_shut ? find_refusal(store) : 0;
 
+	if (err)
+		return note_shut(store, err, error);
+	all = archive_load(store->folder, first, last, error);
+	err = all ? write_merged(store, &span, is_apart, all, error) : error->code;
 	if (all && is_refusal(err))
 		note_shut(store, err, error);
 	else if (all ? err : err == -ENOMEM)
@@ -199,19 +217,6 @@ static int merge(struct archive_store *store, const struct archive_step *step, s
 	return err;
 }
 
-/* Returns whether no file at all could be removed, by one that is made for this. */
-static bool refuses_all(const struct archive_store *store)
-{
-	struct archive_file file;
-	int err = archive_store_make(store, &file);
-
-	if (!err) {
-		err = unlinkat(store->folder, file.name, 0) ? -errno : 0;
-		close(file.fd);
-	}
-	return is_refusal(err);
-}
-
 static int remove_epoch(struct archive_store *store, size_t index, struct error *error)
 {
 	struct archive_list *list = &store->list;
@@ -220,7 +225,7 @@ static int remove_epoch(struct archive_store *store, size_t index, struct error 
 
 	archive_name_write(&list->epochs[index].span, name);
 	err = unlinkat(store->folder, name, 0) ? -errno : 0;
-	if (is_refusal(err) && refuses_all(store))
+	if (is_refusal(err) && find_refusal(store))
 		return note_shut(store, err, error);
 	store->is_shut = false;
 	if (err && err != -ENOENT) {

@@ -441,6 +441,9 @@ int cli_top(int argc, char **argv)
 		top.session.lines = PYSYM_EXPRESSIONS;
 	cli_set_verbosity(top.verbose);
 	signal(SIGPIPE, SIG_IGN);
+	/* Without its terminal it shows nothing, whoever started it ignores that or not. */
+	if (top.way == WAY_SCREEN)
+		signal(SIGHUP, SIG_DFL);
 	signals_of_run(&signals);
 	sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
