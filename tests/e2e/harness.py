@@ -521,9 +521,10 @@ def answers(port):
 
 
 def take_interrupts():
-    """SIGINT does what it does by default, here and in what is started here: a shell's background jobs ignore it."""
+    """SIGINT and SIGHUP do what they do by default, here and in what is started here: jobs of a shell and nohup ignore them."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def interrupt(process):

@@ -142,7 +142,7 @@ def test_report(forger, form, tmp_path):
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
 def test_ps(forger, more):
-    run = pybpf("ps", *more, timeout=LIMIT_S)
+    run = pybpf("ps", "-p", forger, *more, timeout=LIMIT_S)
     assert run.code == 0 and str(forger) in run.out, run.err
     hold(run.out)
 
