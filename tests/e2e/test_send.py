@@ -100,14 +100,14 @@ def test_pyroscope_gets_a_large_profile_in_parts(tmp_path):
     parts = [request.body for request in it.requests if request.path.startswith("/ingest")]
     counts = [len(list(of(gzip.decompress(body), 2))) for body in parts]
     assert sum(map(pprof_total, parts)) == total > 0
-    assert sum(counts) == 20_000 and len(counts) > 1 and max(counts) <= 8000, counts
+    assert sum(counts) == 20_000 and len(counts) > 1 and max(counts) <= 4000, counts
     pushed = [list(of(request.body, 1, 2, 1)) for request in it.requests if request.path.startswith("/push.v1")]
     assert [len(list(of(gzip.decompress(body), 2))) for (body,) in pushed] == counts
     assert pprof_total(it.requests[-1].body) == total
 
 
 def test_pyroscope_gets_deep_stacks_in_parts(tmp_path):
-    """It refuses a profile with more than 4 MiB, which it makes of OTLP's, too: 6,000 samples, each of 1,000 frames."""
+    """It refuses a profile with more than 2 MiB, which it makes of OTLP's, too: 6,000 samples, each of 1,000 frames."""
     grown = tmp_path / "grown.pybpf"
     subprocess.run([str(harness.TOP / "build" / "grown-profiles"), "leaves", "6000", str(grown)], check=True)
     total = pprof_total(formats.report(grown, ".pb.gz").read_bytes())
@@ -116,7 +116,7 @@ def test_pyroscope_gets_deep_stacks_in_parts(tmp_path):
         send(grown, it.url)
     parts = [request.body for request in it.requests if request.path.startswith("/ingest")]
     sizes = [len(gzip.decompress(body)) for body in parts]
-    assert len(sizes) > 1 and max(sizes) <= 4 << 20, sizes
+    assert len(sizes) > 1 and max(sizes) <= 2 << 20, sizes
     assert sum(map(pprof_total, parts)) == total > 0
     profiles = [profile for request in it.requests[len(parts):] for profile in of(gzip.decompress(request.body), 1, 2, 2)]
     samples = [len(list(of(profile, 2))) for profile in profiles]

@@ -17,11 +17,12 @@ enum push_protocol {
 #define PUSH_NAMELESS "unknown_service"
 
 /*
- * Most samples of a request to Pyroscope, and bytes before it is compressed: it refuses more than 16,000 and more than
- * 4 MiB (2.2, validation.max-profile-stacktrace-samples and max-profile-size-bytes).
+ * Most samples of a request to Pyroscope, and bytes before it is compressed: it refuses more than 16,000 samples (2.2,
+ * validation.max-profile-stacktrace-samples), and what is above 2 MiB with 429, however often that is repeated
+ * (distributor.ingestion-burst-size-mb).
  */
-#define PUSH_PYROSCOPE_SAMPLES 8000
-#define PUSH_PYROSCOPE_BYTES   (4u << 20)
+#define PUSH_PYROSCOPE_SAMPLES 4000
+#define PUSH_PYROSCOPE_BYTES   (31u << 16)
 
 struct push_profile {
 	enum push_protocol protocol;

@@ -156,8 +156,8 @@ static void test_profiles_have_a_limit(void **unused)
 		take_in(p, on(p, PROFILE_ROOT, "f", "app.py", i), web, 1);
 	t = encoded(p, 0);
 	assert_int_equal(t.samples, 20000);
-	assert_int_equal(t.profiles, 3);
-	assert_int_equal(t.most, 8000);
+	assert_int_equal(t.profiles, 5);
+	assert_int_equal(t.most, 4000);
 	assert_true(t.values[0] == 20000);
 	profile_free(p);
 }

@@ -27,11 +27,11 @@
 
 /*
  * Most samples of a profile, and bytes that it has as pprof, where each sample has its stack: Pyroscope, which makes
- * that of it, refuses more than 16,000 and more than 4 MiB (2.2, validation.max-profile-stacktrace-samples and
- * max-profile-size-bytes).
+ * that of it, refuses more than 16,000 samples (2.2, validation.max-profile-stacktrace-samples), and more than 2 MiB
+ * with 429, however often that is repeated (distributor.ingestion-burst-size-mb).
  */
-#define PROFILE_SAMPLES_MAX 8000
-#define PROFILE_PPROF_MAX   (3u << 20) /* without functions and their names */
+#define PROFILE_SAMPLES_MAX 4000
+#define PROFILE_PPROF_MAX   (3u << 19) /* without functions and their names */
 #define PPROF_FRAME_BYTES   3          /* a location's number, up to 2 millions */
 #define PPROF_LABELS_BYTES  100
 
