@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parca: started where it is installed, and what it has read back as stacks with values."""
+"""Pyroscope and Parca: started where they are installed, and what they have read back as stacks with values."""
 import base64
 import contextlib
 import gzip
@@ -18,7 +18,27 @@ import harness
 from protobuf import fields, numbers, of
 
 PATIENCE = 60
+PAST_MS = 3600 * 1000
 
+# One process with the storage that shows at once what it took; nothing listens elsewhere, and nothing is told to anybody.
+PYROSCOPE = """
+server: {http_listen_address: 127.0.0.1, http_listen_port: %(http)d, grpc_listen_address: 127.0.0.1, grpc_listen_port: %(grpc)d}
+memberlist: {bind_addr: [127.0.0.1], bind_port: %(gossip)d, advertise_addr: 127.0.0.1}
+analytics: {reporting_enabled: false}
+self_profiling: {disable_push: true}
+architecture_storage: v1
+limits: {write_path: ingester, max_global_series_per_tenant: 0}
+"""
+# Which would be those of the first network card.
+ADDRESSES = (
+    "compactor.ring.instance-addr",
+    "distributor.ring.instance-addr",
+    "ingester.lifecycler.addr",
+    "overrides-exporter.ring.instance-addr",
+    "query-frontend.instance-addr",
+    "query-scheduler.ring.instance-addr",
+    "store-gateway.sharding-ring.instance-addr",
+)
 PARCA = """
 object_storage:
   bucket:
@@ -101,6 +121,45 @@ def read_pprof(body):
     return found
 
 
+class Pyroscope:
+    def __init__(self, port):
+        self.url = "http://127.0.0.1:%d" % port
+
+    def ask(self, method, **words):
+        now = round(time.time() * 1000)
+        body = json.dumps({"start": now - PAST_MS, "end": now + PAST_MS, **words}).encode()
+        return asked(urllib.request.Request("%s/querier.v1.QuerierService/%s" % (self.url, method), body, {"Content-Type": "application/json"}))
+
+    def types(self):
+        """The IDs of all types of profiles."""
+        return {one["ID"] for one in self.ask("ProfileTypes").get("profileTypes", [])}
+
+    def series(self, matcher):
+        """The labels of each series, without those of Pyroscope's own."""
+        found = self.ask("Series", matchers=[matcher], labelNames=[]).get("labelsSet", [])
+        return [{one["name"]: one["value"] for one in labels["labels"]} for labels in found]
+
+    def stacks(self, kind, selector):
+        profile = self.ask("SelectMergeProfile", profile_typeID=kind, label_selector=selector)
+        texts = profile.get("stringTable", [])
+        functions = {one["id"]: (texts[int(one.get("name", 0))], texts[int(one.get("filename", 0))]) for one in profile.get("function", [])}
+        lines = {
+            one["id"]: [(*functions[line["functionId"]], int(line.get("line", 0))) for line in one.get("line", [])]
+            for one in profile.get("location", [])
+        }
+        found = Counter()
+        for sample in profile.get("sample", []):
+            (value,) = sample["value"]
+            found[tuple(line for location in sample["locationId"] for line in lines[location])] += int(value)
+        return found
+
+    def render(self, kind, selector):
+        """What the older interface has: the total, and the names of functions."""
+        query = urllib.parse.urlencode({"query": kind + selector, "from": "now-1h", "until": "now+1h", "format": "json"})
+        answer = asked("%s/pyroscope/render?%s" % (self.url, query))["flamebearer"]
+        return answer["numTicks"], set(answer["names"])
+
+
 def is_ready(url):
     with contextlib.suppress(OSError):
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
@@ -118,6 +177,18 @@ def running(name, folder, argv, ready):
         yield
     finally:
         harness.stop(process)
+
+
+@contextlib.contextmanager
+def pyroscope(folder):
+    """One process with all of Pyroscope, whose data is below the folder."""
+    name = program("pyroscope")
+    ports = {kind: harness.free_port() for kind in ("http", "grpc", "gossip")}
+    config = folder / "pyroscope.yaml"
+    config.write_text(PYROSCOPE % ports, encoding="utf-8")
+    it = Pyroscope(ports["http"])
+    with running("pyroscope", folder, [name, "-config.file=%s" % config, *("-%s=127.0.0.1" % one for one in ADDRESSES)], it.url + "/ready"):
+        yield it
 
 
 class Parca:
