@@ -178,7 +178,7 @@ static int note_shut(struct archive_store *store, int err, struct error *error)
 	return err;
 }
 
-/* Returns why no file at all can be made or removed, as one that is made for this shows, or 0. */
+/* Makes a file and removes it. Returns the negative errno by which the folder refuses either, or 0. */
 static int find_refusal(const struct archive_store *store)
 {
 	struct archive_file file;
