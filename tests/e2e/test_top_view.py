@@ -3,7 +3,9 @@
 
 import contextlib
 import os
+import pty
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -402,6 +404,28 @@ def test_stopped_by_ctrl_z_and_continued(busy):
             screen.until(shows("$ fg"))
         finally:
             screen.tmux("kill-server")
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["", "nohup"])
+def test_without_its_terminal_it_ends(busy, ignored):
+    """SIGHUP ends it, even where it was started with that ignored; a terminal that is gone would be written to for ever."""
+    pid, keyboard = pty.fork()
+    if not pid:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+        os.execv(harness.PYBPF, [harness.PYBPF, "top", "-p", str(busy.pid), "-i", "0.3"])
+    try:
+        shown = b""
+        while b"large (" not in shown:
+            assert select.select([keyboard], [], [], harness.PATIENCE)[0], shown
+            shown += os.read(keyboard, 65536)
+    finally:
+        os.close(keyboard)
+        try:
+            harness.wait_for(lambda: os.waitpid(pid, os.WNOHANG)[0])
+        except AssertionError:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
 
 
 @pytest.mark.parametrize("environment", ["LC_ALL=C", "TERM=vt100", "TERM=xterm-256color", "TERM=linux LC_ALL=C.UTF-8"])

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A folder of epochs: what is kept, merged and removed, and that no sample is lost or doubled by it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -236,6 +238,26 @@ int unlinkat(int at, const char *name, int flags)
 	return -1;
 }
 
+/* Files that were opened to be read since the count was reset. */
+static unsigned opened;
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc's are reserved ones.
+int openat(int at, const char *name, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list rest;
+
+	if (flags & O_CREAT) {
+		va_start(rest, flags);
+		mode = va_arg(rest, mode_t);
+		va_end(rest);
+	}
+	opened += !(flags & (O_CREAT | O_DIRECTORY));
+	if (!refusal || !(flags & O_CREAT))
+		return (int)syscall(SYS_openat, at, name, flags, mode);
+	errno = refusal;
+	return -1;
+}
+
 /* No epoch is to blame: that is said once, and all go as they are due when the folder lets them go. */
 static void test_a_folder_that_lets_nothing_go(void **unused)
 {
@@ -266,6 +288,42 @@ static void test_a_folder_that_lets_nothing_go(void **unused)
 		archive_store_close(&store);
 		empty();
 	}
+}
+
+/* Nor is an hour that is over: it is read again when its sum can be written, not at each turn. */
+static void test_a_folder_that_takes_nothing(void **unused)
+{
+	struct archive_limits limits = {.keep_ms = 7 * 24 * HOUR_MS, .keep_size = 1 << 30};
+	const uint64_t now_ms = START_MS + 48 * HOUR_MS;
+	struct archive_store store;
+	struct error error;
+
+	(void)unused;
+	open_store(&store);
+	for (unsigned i = 0; i < 13; i++)
+		add_epoch(&store, i, START_MS + i * 10 * MINUTE_MS);
+	refusal = EROFS;
+	opened = 0;
+	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), -EROFS);
+	assert_non_null(strstr(error.text, "the folder lets no file come or go"));
+	assert_int_equal(opened, 6);
+	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), -EROFS);
+	assert_int_equal(error.code, 0);
+	assert_int_equal(opened, 6);
+	assert_int_equal(store.list.count, 13);
+	refusal = 0;
+	assert_int_equal(retain(&store, &limits, now_ms), 2 * (1 + 6));
+	assert_int_equal(store.list.count, 3);
+	assert_epochs(0, 13);
+	/* It is said again of the next time. */
+	for (unsigned i = 13; i < 16; i++)
+		add_epoch(&store, i, now_ms + (i - 13) * 40 * MINUTE_MS);
+	refusal = EROFS;
+	assert_int_equal(archive_store_retain(&store, &limits, now_ms + 26 * HOUR_MS, &error), -EROFS);
+	assert_int_equal(error.code, -EROFS);
+	refusal = 0;
+	archive_store_close(&store);
+	empty();
 }
 
 /* A part that cannot be removed keeps neither the other parts nor the next hour. */
@@ -482,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_merged),
 		cmocka_unit_test(test_what_cannot_be_removed),
 		cmocka_unit_test(test_a_folder_that_lets_nothing_go),
+		cmocka_unit_test(test_a_folder_that_takes_nothing),
 		cmocka_unit_test(test_a_part_that_cannot_be_removed),
 		cmocka_unit_test(test_many_files_of_an_hour),
 		cmocka_unit_test(test_another_measure),

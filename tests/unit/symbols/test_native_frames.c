@@ -586,10 +586,16 @@ static void test_what_is_not_met_is_forgotten(void **state)
 	struct world w = new_world(true);
 	struct native_stack native;
 	const struct pybpf_stack_event event = {.nr_native = 1, .native_end = PYBPF_NATIVE_END_WHOLE};
+	const struct native_name same = {.text = "ext_5", .start = extension.base},
+				 other = {.text = "other", .start = extension.base},
+				 elsewhere = {.text = "ext_5", .start = extension.base + 1};
 	uint32_t pcs[MOST], file;
 
 	(void)state;
 	check(&w, rare, 1, PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_EXACT, "ext_5");
+	assert_true(native_frames_has_name(w.native, EXTENSION, 5, &same));
+	assert_false(native_frames_has_name(w.native, EXTENSION, 5, &other));
+	assert_false(native_frames_has_name(w.native, EXTENSION, 5, &elsewhere));
 	for (int i = 0; i < 5; i++) {
 		check(&w, often, 2, PYBPF_NATIVE_END_WHOLE, "", NATIVE_JOIN_EXACT, "[libc.so.6+0x3];ext_6");
 		begin_profile(&w);
@@ -605,6 +611,9 @@ static void test_what_is_not_met_is_forgotten(void **state)
 	assert_int_equal(native_frames_begin(w.native, &event, rare, 0, false, &native), -ENOENT);
 	assert_int_equal(native_frames_wanted(w.native, &file, pcs, MOST), 1);
 	assert_int_equal(pcs[0], 5);
+	/* Without a name, nothing speaks against another one. */
+	assert_true(native_frames_has_name(w.native, EXTENSION, 5, &other));
+	assert_true(native_frames_has_name(w.native, EXTENSION, 7, &other));
 	/* It goes as well when nobody has given it a name. */
 	for (int i = 0; i < 3; i++)
 		begin_profile(&w);

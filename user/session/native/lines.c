@@ -155,7 +155,7 @@ uint32_t native_find_row(const struct session *s, uint32_t number, uint32_t pc)
 	return row;
 }
 
-/* Writes the names of the files in that state. Returns their number. */
+/* Writes the names of the files in that state, but for those that were forgotten. Returns their number. */
 static uint64_t write_files(const struct session_native_state *n, enum state state, char *out, size_t size)
 {
 	struct name_list list;
@@ -163,9 +163,10 @@ static uint64_t write_files(const struct session_native_state *n, enum state sta
 	name_list_begin(&list, out, size);
 	for (uint32_t i = 0; i < n->lines.files.count; i++) {
 		const struct lines_file *file = intern_item(&n->lines.files, i);
+		const char *name = native_frames_file_name(n->frames, file->number);
 
-		if (file->state == state)
-			name_list_add(&list, native_frames_file_name(n->frames, file->number));
+		if (file->state == state && *name)
+			name_list_add(&list, name);
 	}
 	return name_list_end(&list);
 }
