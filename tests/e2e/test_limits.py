@@ -113,4 +113,6 @@ def test_too_few_descriptors_for_the_opener(tmp_path):
             middle = (least + enough) // 2
             least, enough = (least, middle) if run(target.pid, middle).code == 0 else (middle, enough)
         done = run(target.pid, enough)
+        refused = run(target.pid, 24)
     assert done.code == 0 and "CPUs that come online during the run are not sampled" in done.err, done.err
+    assert refused.code != 0 and "the limit is 24: raise it by `ulimit -Hn`" in harness.one_sentence(refused.err), refused.err

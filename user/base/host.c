@@ -233,3 +233,15 @@ void host_raise_descriptors(void)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+const char *host_advise(int err)
+{
+	static char text[128];
+	struct rlimit limit;
+
+	if (err != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit))
+		return "; see `pybpf doctor`";
+	snprintf(text, sizeof(text), "; the limit is %llu: raise it by `ulimit -Hn`, or --ulimit nofile=1024 of docker",
+		 (unsigned long long)limit.rlim_cur);
+	return text;
+}

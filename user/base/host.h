@@ -55,6 +55,12 @@ int host_read_clock_offsets(struct host_clock_offsets *out);
  * Programs that are started later have it, too.
  */
 void host_raise_descriptors(void);
+
+/*
+ * Returns what to do after the kernel has refused something with this negative errno: to raise the limit of descriptors
+ * after -EMFILE, and to ask `pybpf doctor` after any other. Begins with a semicolon; valid until the next call.
+ */
+const char *host_advise(int err);
 /*
  * Returns what to do if perf_event_open(2) has failed with -EACCES for events of a CPU, "; " before it, or "". Debian's
  * and Ubuntu's kernels ask for CAP_SYS_ADMIN where kernel.perf_event_paranoid is more than 2, which it is there by

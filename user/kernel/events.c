@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "kernel/internal.h"
 
@@ -17,7 +18,7 @@ int kernel_open_events(struct kernel *k, int (*take)(void *arg, void *record, si
 	if (k->events)
 		return 0;
 	err = -errno;
-	log_error("cannot map the ring buffer: %s", strerror(-err));
+	log_error("cannot map the ring buffer: %s%s", strerror(-err), host_advise(err));
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "kernel/internal.h"
 
@@ -20,7 +21,7 @@ int kernel_attach_hooks(const struct kernel_hook *hooks, size_t count, struct bp
 		if (!links[i]) {
 			int err = -errno;
 
-			log_error("cannot follow %s: %s; see `pybpf doctor`", hooks[i].what, strerror(-err));
+			log_error("cannot follow %s: %s%s", hooks[i].what, strerror(-err), host_advise(err));
 			return err;
 		}
 	}
@@ -52,7 +53,7 @@ static int read_records(int fd, char *records, size_t size, void (*visit)(const 
 
 static int report(const char *what, int err)
 {
-	log_error("cannot iterate over the %s (iter/task): %s; see `pybpf doctor`", what, strerror(-err));
+	log_error("cannot iterate over the %s (iter/task): %s%s", what, strerror(-err), host_advise(err));
 	return err;
 }
 

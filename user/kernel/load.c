@@ -532,8 +532,7 @@ int kernel_load(struct kernel *k)
 	if (!err)
 		return 0;
 	uname(&host);
-	log_error("cannot load the BPF programs into this kernel (%s): %s; see `pybpf doctor`, and -vv for the "
-		  "verifier's log",
-		  host.release, strerror(-err));
+	log_error("cannot load the BPF programs into this kernel (%s): %s%s%s", host.release, strerror(-err),
+		  host_advise(err), err == -EMFILE ? "" : ", and -vv for the verifier's log");
 	return err;
 }

@@ -180,8 +180,8 @@ static int attach_on(struct kernel *k, const struct kernel_event *event, int cpu
 			log_error("cannot count %s on CPU %d: %s%s", event->title, cpu, strerror(-*fd),
 				  host_explain_event_denial(*fd));
 		else
-			log_error("cannot open a perf event of %u Hz on CPU %d: %s%s; see `pybpf doctor`", freq, cpu,
-				  strerror(-*fd), host_explain_event_denial(*fd));
+			log_error("cannot open a perf event of %u Hz on CPU %d: %s%s%s", freq, cpu, strerror(-*fd),
+				  host_explain_event_denial(*fd), host_advise(*fd));
 		return *fd;
 	}
 	*link = bpf_program__attach_perf_event_opts(kernel_get_program(k, event), *fd,
@@ -189,7 +189,7 @@ static int attach_on(struct kernel *k, const struct kernel_event *event, int cpu
 	if (*link)
 		return 0;
 	err = -errno;
-	log_error("cannot attach the sampler to the perf event on CPU %d: %s; see `pybpf doctor`", cpu, strerror(-err));
+	log_error("cannot attach the sampler to the perf event on CPU %d: %s%s", cpu, strerror(-err), host_advise(err));
 	close(*fd);
 	return err;
 }

@@ -31,8 +31,8 @@ int kernel_open_watch(struct kernel *k, const struct kernel_watcher *watcher)
 	if (k->mappings)
 		return 0;
 	err = -errno;
-	log_error("cannot follow what programs map (perf events): %s%s; see `pybpf doctor`", strerror(-err),
-		  host_explain_event_denial(err));
+	log_error("cannot follow what programs map (perf events): %s%s%s", strerror(-err),
+		  host_explain_event_denial(err), host_advise(err));
 	return err;
 }
 
