@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+import artefacts
 import harness
 from harness import pybpf
 from processes import RATE, by_process, sampling
@@ -26,6 +27,7 @@ from processes import RATE, by_process, sampling
 pytestmark = pytest.mark.usefixtures("profiler")
 
 RUNTIMES = ("docker", "podman")
+DOCS = Path(__file__).parents[2] / "docs"
 PYTHON = Path("/usr/bin/python3.11")  # Debian 12's
 PROGRAM = "while True: sum(range(1000))"
 LIMITS = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1000:1000"]
@@ -168,12 +170,17 @@ def test_podman_with_another_root():
         shutil.rmtree(place)
 
 
+def words_of(lines):
+    """The options in a page, whose profile for seccomp is beside it."""
+    return [word.replace("=seccomp.json", "=%s" % (DOCS / "seccomp.json")) for word in lines.split() if word != "\\"]
+
+
 def recipe(runtime):
-    text = (Path(__file__).parents[2] / "docs" / "containers.md").read_text(encoding="utf-8")
+    text = (DOCS / "containers.md").read_text(encoding="utf-8")
     lines = re.search(r"^    docker run (.*?)\s+pybpf:\S+ --all", text, re.M | re.S).group(1)
-    words = [word for word in lines.split() if word != "\\"]
+    words = words_of(lines)
     version = call(runtime, "version", "--format={{.Server.Version}}" if runtime == "docker" else "--format={{.Client.Version}}").stdout
-    old = re.search(r"Docker before (\d+)\.0 .*?`(--cap-add=\w+)` in the place of `(--cap-add=\w+)` and\s+`(--cap-add=\w+)`", text, re.S)
+    old = re.search(r"Docker before (\d+)\.0 .*?`(--cap-add=\w+)` instead of `(--cap-add=\w+)` and\s+`(--cap-add=\w+)`", text, re.S)
     if runtime == "docker" and int(version.split(".")[0]) < int(old.group(1)):
         words = [word for word in words if word not in old.group(3, 4)] + [old.group(2)]
     return words
@@ -190,3 +197,23 @@ def test_recipe(runtime):
         assert row_of(listed.stdout, pid), listed.stderr
         assert name in row_of(listed.stdout, pid), listed.stdout
         assert "each with its name" in call(runtime, *inside, "doctor").stdout
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_image_of_make_dist(runtime, dist):
+    """Loaded from its file, and run by the line of docs/install.md; by that of docs/containers.md for docker."""
+    words, _ = need(runtime)
+    (path,) = dist.glob("*-image-*.tar")
+    loaded = call(runtime, "load", "-i", path)
+    assert loaded.returncode == 0, loaded.stderr
+    (name,) = re.findall(r"^Loaded image(?:\(s\))?: (\S+)$", loaded.stdout, re.M)
+    line = re.search(r"^    sudo podman run (.*?)\s+(\S+) --all -d 30$", (DOCS / "install.md").read_text(encoding="utf-8"), re.M | re.S)
+    options = recipe(runtime) if runtime == "docker" else words_of(line.group(1))
+    assert name == line.group(2) or runtime == "docker"
+    try:
+        with harness.target(harness.default_python(), "shares.py") as target:
+            done = call(runtime, *words, *options, name, "-p", target.pid, "-d", 1)
+        assert done.returncode == 0, done.stderr
+        artefacts.check_profile(done.stdout)
+    finally:
+        call(runtime, "rmi", "--force", name)
