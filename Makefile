@@ -434,7 +434,7 @@ mutants:
 kernels:
 	@tools/install-deps --kernels $(if $(filter-out $(HOST_ARCH),$(ARCH)),--$(ARCH))
 ifneq ($(ARCH),$(HOST_ARCH))
-	@tools/setup-pythons $(foreach suite,bookworm trixie sid,$(ARCH)-$(suite))
+	@tools/setup-pythons $(foreach suite,bullseye bookworm trixie sid,$(ARCH)-$(suite))
 endif
 	@$(MAKE) --no-print-directory -s all vm-programs
 	@tests/vm/run-kernels --arch '$(ARCH)' --build '$(BUILD)' $(KERNELS)

@@ -96,6 +96,9 @@ static __always_inline struct thread_cache *compat_thread_cache(__u32 runtime)
 #error "no thread pointer for this architecture"
 #endif
 
+/* How often the thread was switched away from: the low 32 bits. */
+#define compat_task_switches(task) ((__u32)(compat_of_task(task, nvcsw) + compat_of_task(task, nivcsw)))
+
 /* Returns pthread_self() of a thread, or its thread pointer while the bias is not known; bias: PYBPF_NO_THREAD_BIAS. */
 static __always_inline __u64 compat_thread_id(struct task_struct *task, __u16 bias)
 {

@@ -29,7 +29,7 @@ static __always_inline void prepare_walk(struct scratch *s, const struct pybpf_p
 	s->tid = tid;
 	if (COMPAT_THREAD_BIAS) {
 		s->thread_pointer = compat_thread_pointer(task);
-		if (s->thread_pointer == proc->stale_pointer)
+		if (s->thread_pointer == proc->stale_pointer && compat_task_switches(task) == proc->stale_switches)
 			s->thread_pointer = 0;
 	} else {
 		s->walk.thread_id = compat_thread_pointer(task);

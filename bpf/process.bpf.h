@@ -231,8 +231,10 @@ int BPF_PROG(process_exec, struct task_struct *task, int old_pid, struct linux_b
 	making->proc.mm = (__u64)mm;
 	making->proc.start = compat_start(task);
 	making->proc.proc_id = new_proc_id(PROC_IDS_EXECED);
-	if (COMPAT_THREAD_BIAS)
+	if (COMPAT_THREAD_BIAS) {
 		making->proc.stale_pointer = compat_thread_pointer(task);
+		making->proc.stale_switches = compat_task_switches(task);
+	}
 	/* If user space knows the program before the exec, it gets the events of this one, in any state, and of its
 	 * end. */
 	making->proc.reported = worth_telling(&making->proc) || (known && known->reported);

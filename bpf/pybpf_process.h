@@ -36,9 +36,9 @@ struct pybpf_proc {
 	__u64 proc_id; /* one program of one process: a new number for each fork and exec, never reused in a run */
 	__u64 stale_pointer; /* what the kernel had as the first thread's thread pointer at its exec, or 0 */
 	__u32 nr_runtimes;
-	__u32 state;    /* enum pybpf_proc_state */
-	__u32 reported; /* user space knows proc_id */
-	__u32 pad;
+	__u32 state;          /* enum pybpf_proc_state */
+	__u32 reported;       /* user space knows proc_id */
+	__u32 stale_switches; /* how often the first thread had been switched away from then: until the next time */
 };
 _Static_assert(sizeof(struct pybpf_proc) == 304, "pybpf_proc has no hidden padding");
 

@@ -32,6 +32,8 @@ FEWEST = 5  # samples: on a busy machine the emulated timers come late, and many
 OLDEST_LOOP = (5, 17)  # Linux with bpf_loop
 NEEDS_LOOP = r"needs? Linux 5\.17 or newer"
 SID = "chroot /sid /usr/bin/python3.14"
+NEWEST = "chroot /sid /usr/bin/python3.15"
+BULLSEYE = "chroot /bullseye /usr/bin/python3.9"
 BOOKWORM = "chroot /bookworm /usr/bin/python3.11"
 INSTALLERS = "chroot /installers /usr/bin/python3.11"
 TRACEPOINT = "-e tracepoint:syscalls:sys_enter_openat"
@@ -81,6 +83,10 @@ def check_cpu(outcome):
     expected = "sample_loop" if outcome.kernel >= OLDEST_LOOP else "sample_chain"
     other = {"sample_loop", "sample_chain"} - {expected}
     assert expected in loaded and not other & loaded, "not %s, but %s" % (expected, sorted(loaded))
+
+
+def check_replaces(outcome):
+    check_share("samples in spins()", outcome, value(outcome.stacks, "part_replaces", "spins"), outcome.said["cpu_s"])
 
 
 def check_moves(outcome):
@@ -341,6 +347,13 @@ def check_stands(outcome):
     check_most(outcome, value(outcome.stacks, "part_stands", "spins"))
 
 
+def check_nearly_all(outcome):
+    samples = outcome.stats["samples"]
+    assert samples["asked"] >= 200, samples  # of some 2,000, on a machine that does nothing else
+    assert samples["python"] >= 0.999 * samples["asked"], outcome.stats
+    check_stands(outcome)
+
+
 def check_top(outcome):
     intervals = [json.loads(line) for line in outcome.read("folded").splitlines()]
     last = intervals[-1]
@@ -461,6 +474,7 @@ def native(*row):
 MODES = [
     Mode("cpu", "spins", "", check_cpu),
     Mode("cpu, by tail calls", "spins", "--without-kernel-feature bpf_loop", check_chain),
+    Mode("cpu, exec at the same addresses", "replaces", "", check_replaces),
     Mode("cpu, CPUs come and go", "moves", "", check_moves),
     Mode("cpu, with three capabilities", "stands", "-p {pid} -d 2", check_few, how="few"),
     Mode("-e cpu-clock", "spins", "-e cpu-clock", check_spins),
@@ -520,8 +534,17 @@ MODES = [
 ]
 
 
+def share_of(version, python):
+    """Nearly all samples of a Python that was found before have its functions."""
+    return Mode("share of samples, Python " + version, "stands", "-p {pid} -F 199 -d 10", check_nearly_all, how="attach", python=python)
+
+
 # Beside the machine's own Python.
 ARM64 = [
+    share_of("3.9", BULLSEYE),
+    share_of("3.11", BOOKWORM),
+    share_of("3.14", SID),
+    share_of("3.15", NEWEST),
     Mode("cpu, Python 3.11", "spins", "", check_cpu, python=BOOKWORM),
     Mode("ps, Python 3.11", "stands", "ps -p {pid} --json", check_ps_3_11, how="look", python=BOOKWORM, account=False),
     Mode("dump, Python 3.11", "stands", "dump -p {pid} --json", check_dump, how="look", python=BOOKWORM, account=False),
