@@ -548,6 +548,15 @@ def test_two_capabilities_do_not_do(names, which):
             assert listed.returncode == 0 and str(own.pid) in listed.stdout, listed.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_of_a_user_namespace(spinning):
+    """Its capabilities do not count for bpf(2), and no token changes that."""
+    argv = ["unshare", "--user", "--map-root-user", harness.PYBPF, "-p", str(spinning.pid), "-d", "1"]
+    run = subprocess.run(argv, capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert run.returncode != 0 and "in a user namespace only" in harness.one_sentence(run.stderr), run.stderr
+    assert not run.stdout
+
+
 @pytest.mark.parametrize("variable", ["TERMINFO", "TERMINFO_DIRS", "HOME"])
 def test_terminals_that_a_user_describes(spinning, variable):
     """With capabilities of its file, top reads no description of a terminal that its caller chose; root chooses."""

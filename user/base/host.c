@@ -56,6 +56,13 @@ int host_check_privilege(struct error *error)
 /* Inode of the initial user namespace (PROC_USER_INIT_INO, include/linux/proc_ns.h). */
 #define USER_NS_INITIAL 0xEFFFFFFDu
 
+static bool is_of_host_users(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/user", &st) && st.st_ino == USER_NS_INITIAL;
+}
+
 /*
  * The order is that of the kernel's checks (__ptrace_may_access in kernel/ptrace.c): with CAP_SYS_PTRACE in the user
  * namespace of the other process, only security modules are left to refuse.
@@ -64,7 +71,6 @@ const char *host_explain_denial(bool files)
 {
 	static char text[PATH_MAX + 256];
 	bool ptrace = host_has_capability(CAP_SYS_PTRACE);
-	struct stat st;
 
 	if (!ptrace && geteuid()) {
 		snprintf(text, sizeof(text), "; run as root, or with CAP_SYS_PTRACE%s: `%s`",
@@ -74,7 +80,7 @@ const char *host_explain_denial(bool files)
 	if (!ptrace)
 		return "; pybpf runs as root, but without CAP_SYS_PTRACE: give it that capability (docker run "
 		       "--cap-add=SYS_PTRACE)";
-	if (stat("/proc/self/ns/user", &st) || st.st_ino != USER_NS_INITIAL)
+	if (!is_of_host_users())
 		return "; pybpf is root in a user namespace only, and not for processes outside of it: run as the "
 		       "host's root";
 	if (files)
@@ -124,6 +130,12 @@ int host_check_bpf(struct error *error)
 		error_set(error, err,
 			  "this kernel has no bpf(2), or a seccomp filter hides it: use a kernel built with "
 			  "CONFIG_BPF_SYSCALL=y, or, in a container, one that is privileged");
+	else if (err == -EPERM && !is_of_host_users())
+		error_set(error, err,
+			  "bpf(2) is forbidden here (%s): pybpf has its capabilities in a user namespace only, and the "
+			  "kernel asks for those of the host: run it on the host, or in a container without a user "
+			  "namespace of its own",
+			  strerror(EPERM));
 	else if (err == -EPERM)
 		error_set(
 			error, err,
