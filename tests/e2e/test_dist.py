@@ -308,14 +308,14 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC
 
 
 def debian(suite):
-    """A root with what is essential, and dpkg; made once."""
+    """A root with what is essential, and apt; made once."""
     cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
-    root = cache / "roots-dist" / suite
+    root = cache / "roots-dist" / ("apt-" + suite)
     if not root.exists():
         root.parent.mkdir(parents=True, exist_ok=True)
         making = tempfile.mkdtemp(dir=root.parent)
         # A mirror that is a snapshot may be older than its Release file allows.
-        options = ["--mode=root", "--variant=essential", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"']
+        options = ["--mode=root", "--variant=apt", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"']
         mirror = os.environ.get("PYBPF_DEBIAN_MIRROR", "http://deb.debian.org/debian")
         done = subprocess.run(["mmdebstrap", *options, suite, making, mirror], capture_output=True, text=True, timeout=BUILD_LIMIT_S)
         if done.returncode:
@@ -332,8 +332,8 @@ def test_deb_in_a_clean_root(dist, suite, busy):
     over = Path(tempfile.mkdtemp(dir=root.parent))
     try:
         shutil.copy(only(dist, "*.deb"), over)
-        steps = ("dpkg -i /pybpf.deb >/dev/null; pybpf doctor >/doctor; cat /doctor; echo ====; pybpf -q -p %d -d 1; echo ====; "
-                 "pybpf ps -p %d; test -e %s; dpkg -r pybpf >/dev/null; test ! -e /usr/bin/pybpf; test ! -e %s" % (busy.pid, busy.pid, UNIT, UNIT))
+        steps = ("apt-get install -y /pybpf.deb >/dev/null; pybpf doctor >/doctor; cat /doctor; echo ====; pybpf -q -p %d -d 1; echo ====; "
+                 "pybpf ps -p %d; test -e %s; apt-get remove -y pybpf >/dev/null; test ! -e /usr/bin/pybpf; test ! -e %s" % (busy.pid, busy.pid, UNIT, UNIT))
         doctor, folded, _ = run(["unshare", "--mount", "sh", "-c", INSTALL, "install", root, over, steps]).split("====\n")
         assert "the main job can run: sudo pybpf -p PID" in doctor
         check_profile(folded)
@@ -425,3 +425,14 @@ def test_rpm_in_a_root(dist, tmp_path, busy):
     assert not (tmp_path / "usr/bin/pybpf").exists()
     told = run(["rpm", "-qp", "--qf", "%{BUILDHOST} %{BUILDTIME} %{LICENSE}", only(dist, "*.rpm")])
     assert told.startswith("localhost %s Apache-2.0" % EPOCH)
+
+
+@pytest.mark.skipif(not shutil.which("dnf"), reason="dnf is not installed; tools/install-deps --test installs it")
+def test_rpm_by_dnf(dist, tmp_path, busy):
+    """In a root without repositories: it depends on nothing."""
+    dnf = ["dnf", "--installroot", tmp_path, "--releasever", "1", "--disablerepo", "*", "-y"]
+    run([*dnf, "install", only(dist, "*.rpm")])
+    assert run(["rpm", "--root", tmp_path, "-V", "pybpf"]) == ""
+    check_profile(run([tmp_path / "usr/bin/pybpf", "-p", busy.pid, "-d", 1]))
+    run([*dnf, "remove", "pybpf"])
+    assert not (tmp_path / "usr/bin/pybpf").exists() and not (tmp_path / UNIT.lstrip("/")).exists()

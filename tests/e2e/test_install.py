@@ -4,18 +4,24 @@
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
+
+import pytest
 
 import harness
 from harness import PYBPF, TOP
 
 
-def make(target, home, *options):
+STRANGER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+def make(target, home, *options, by=()):
     """With what is built: nothing is made again."""
     build = Path(PYBPF).resolve().parent
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "BUILD")}
     done = subprocess.run(
-        ["make", "-s", "-o", PYBPF, "BUILD=%s" % build, target, *options], cwd=TOP, env={**environment, "HOME": str(home)},
+        [*by, "make", "-s", "-o", PYBPF, "BUILD=%s" % build, target, *options], cwd=TOP, env={**environment, "HOME": str(home)},
         capture_output=True, text=True, timeout=harness.PATIENCE,
     )
     assert done.returncode == 0, done.stderr
@@ -26,8 +32,22 @@ def files(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_below_home(tmp_path):
-    make("install", tmp_path, "PREFIX=~/.local")
+@pytest.fixture
+def without_root():
+    """(A home, what has a command run by the one whose it is.)"""
+    with tempfile.TemporaryDirectory() as home:
+        by = []
+        if os.geteuid() == 0:
+            by = STRANGER
+            os.chown(home, 65534, 65534)
+            if subprocess.run([*by, "test", "-r", TOP / "Makefile", "-a", "-r", PYBPF]).returncode:
+                pytest.skip("others than root may not read this tree")
+        yield Path(home), by
+
+
+def test_below_home(without_root):
+    tmp_path, by = without_root
+    make("install", tmp_path, "PREFIX=~/.local", by=by)
     program = tmp_path / ".local/bin/pybpf"
     assert subprocess.run([program, "version"], capture_output=True, text=True).stdout == harness.pybpf("version").out
     found = files(tmp_path)
@@ -39,7 +59,7 @@ def test_below_home(tmp_path):
     assert "\nExecStart=%s agent " % program in unit
     other = tmp_path / ".local/bin/other"
     other.write_text("not pybpf's")
-    make("uninstall", tmp_path, "PREFIX=~/.local")
+    make("uninstall", tmp_path, "PREFIX=~/.local", by=by)
     assert files(tmp_path) == {".local/bin/other"}
 
 
