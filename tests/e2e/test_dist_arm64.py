@@ -3,7 +3,6 @@
 
 import gzip
 import json
-import os
 import platform
 import re
 import shutil
@@ -11,7 +10,6 @@ import struct
 import subprocess
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -20,14 +18,14 @@ import harness
 import receiver
 from artefacts import BUILD, BUILD_LIMIT_S, CLEAN, check_paths, deb_files, make_dist, only, run, unpack_image
 from harness import TOP
+from pythons import cache
 
 
 @pytest.fixture(scope="module")
 def arm64(tmp_path_factory):
-    cache = Path(os.environ.get("PYBPF_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pybpf-tests")
     if platform.machine() != "x86_64" or not shutil.which("aarch64-linux-gnu-gcc"):
         pytest.skip("nothing is built for arm64 here; tools/install-deps --arm64 installs what it takes")
-    if not (cache / "arm64-bookworm/usr/lib/aarch64-linux-gnu/libcares.a").exists():
+    if not (cache() / "arm64-bookworm/usr/lib/aarch64-linux-gnu/libcares.a").exists():
         pytest.skip("no libraries of arm64: tools/setup-pythons arm64-bookworm fetches them")
     folder = tmp_path_factory.mktemp("arm64")
     flags = (BUILD / "flags").read_text(encoding="utf-8")
@@ -71,6 +69,23 @@ def test_arm64_bill_of_materials(arm64):
     assert re.match(r"12\.\d", packages["gcc-12"]), packages
 
 
+def test_arm64_same_bytes_from_another_folder(arm64, tmp_path):
+    """The sources' own archive, built elsewhere, makes every artefact again."""
+    sources = "pybpf-%s.tar.gz" % harness.pybpf("version").out.split()[1]
+    with tarfile.open(arm64 / sources) as archive:
+        archive.extractall(tmp_path / "another-folder")
+    (top,) = (tmp_path / "another-folder").iterdir()
+    flags = (BUILD / "flags").read_text(encoding="utf-8")
+    make_dist(top, "ARCH=arm64", *(["WERROR=1"] if "-Werror" in flags else []))
+    assert (top / "build/arm64/dist/SHA256SUMS").read_text() == (arm64 / "SHA256SUMS").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("lintian"), reason="lintian is not installed; tools/install-deps --test installs it")
+def test_arm64_deb_by_lintian(arm64):
+    done = subprocess.run(["lintian", "--fail-on", "error", only(arm64, "*_arm64.deb")], capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert done.returncode == 0 and not re.search(r"^E:", done.stdout, re.M), done.stdout
+
+
 def test_arm64_has_no_path_of_the_builder(arm64):
     check_paths(arm64, BUILD / "arm64/pybpf-static")
 
@@ -98,6 +113,8 @@ def test_arm64_sends(arm64, tmp_path):
 @needs_qemu
 def test_arm64_installed(arm64):
     """By dpkg, rpm, pip and tar of arm64, on a machine with its kernel; each profiles there, and is removed."""
+    if not (cache() / "arm64-installers").exists():
+        pytest.skip("no package managers of arm64: tools/setup-pythons arm64-installers fetches them")
     build = BUILD / "arm64"
     done = subprocess.run(["make", "-s", "ARCH=arm64", "BUILD=%s" % build, "CFLAGS=-O0", "all", "vm-programs"], cwd=TOP, env=CLEAN,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_LIMIT_S)
