@@ -429,13 +429,28 @@ def check_ps_3_11(outcome):
     check_ps(outcome, (3, 11))
 
 
+# What the kernel has, by the first release that does.
+FEATURES = {"bpf_loop": (5, 17), "task registers": (5, 15), "task storage": (6, 4)}
+LANDLOCK = (5, 13)
+
+
 def check_doctor(outcome):
-    """Its trial loads the sampler and takes samples of pybpf itself."""
+    """Its trial loads the sampler and takes samples of pybpf itself; the rest as docs/install.md has it."""
     said = outcome.read("folded")
-    assert re.search(r"^ok +trial +works", said, re.M), said
+
+    def row(name):
+        found = re.search(r"^(\w+) +%s +(.*)" % re.escape(name), said, re.M)
+        assert found, said
+        return found.group(1), found.group(2)
+
+    assert row("trial")[0] == "ok" and row("trial")[1].startswith("works"), said
     # The emulated Cortex-A72 has no hardware access flag, as the real one.
     marks = "at a page fault" if platform.machine() == "aarch64" else "by the CPU"
-    assert re.search(r"^\w+ +pages +marked as used " + marks, said, re.M), said
+    assert row("pages")[1].startswith("marked as used " + marks), said
+    for name, since in FEATURES.items():
+        assert row(name)[1].startswith("there and used" if outcome.kernel >= since else "not there"), said
+    assert ("by Landlock" in row("putting files")[1]) == (outcome.kernel >= LANDLOCK), said
+    assert "the main job can run" in said, said
 
 
 @dataclass
