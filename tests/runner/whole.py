@@ -5,6 +5,7 @@ import contextlib
 import glob
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -21,6 +22,8 @@ ARM64_KERNELS = ["6.1", "6.12", "sid"]
 ROUNDS_BESIDE_LOOPS = 10
 LIMIT_S = 5400
 SECONDS_OF_MUTANT = 12  # about: most are killed by a unit test, which is all that is built
+SECONDS_OF_BPF_MUTANT = 75  # the kernel loads it before any test of it runs
+SECONDS_OF_MUTANTS = 600  # in one part, which is kept or lost as a whole
 # The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
 THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "5"}
 
@@ -97,6 +100,22 @@ def arm64_kernel(build, name, count):
         stages.tell_kernels(stages.arm64_kernels(build, name), count)
 
 
+def mutants():
+    """Parts of one room each, of about the same length."""
+    rooms = {}
+    for path in sorted(glob.glob("*/*.patch", root_dir=os.path.join(TOP, "tests/mutants"))):
+        rooms.setdefault(os.path.dirname(path), []).append(path[: -len(".patch")])
+    found = []
+    for room, names in rooms.items():
+        each = SECONDS_OF_BPF_MUTANT if room == "bpf" else SECONDS_OF_MUTANT
+        of = math.ceil(len(names) * each / SECONDS_OF_MUTANTS)
+        for number in range(of):
+            mine = names[number::of]
+            name = "mutants %s %d/%d" % (room, number + 1, of)
+            found.append(Part(name, len(mine) * each, command(name, "tests/mutants/run-mutants", *mine)))
+    return found
+
+
 def parts(build):
     pybpf = ["--pybpf", os.path.join(build, "pybpf")]
     found = [
@@ -107,10 +126,7 @@ def parts(build):
         Part("soak", 150, command("soak", "tests/soak/run-soak", *pybpf, "--seconds", "60")),
         Part("starts", 120, command("starts", "tests/soak/run-starts", *pybpf, "--count", "100")),
     ]
-    for room in sorted(os.listdir(os.path.join(TOP, "tests/mutants"))):
-        number = len(glob.glob(os.path.join(TOP, "tests/mutants", room, "*.patch")))
-        if number:
-            found.append(Part("mutants " + room, number * SECONDS_OF_MUTANT, command("mutants of " + room, "tests/mutants/run-mutants", room)))
+    found += mutants()
     found += [Part("kernel " + name, 400, lambda count, name=name: stages.tell_kernels(stages.kernels(build, name), count))
               for name in KERNELS]
     found += [Part("arm64 kernel " + name, 500, lambda count, name=name: arm64_kernel(build, name, count))
