@@ -10,6 +10,7 @@ from runner.commands import TOP, environment, run, say
 PYTHON = "/usr/bin/python3"  # Debian's: the one that python3-pytest is for
 LIMIT_S = 5400
 MOST_AGAIN = 10  # failures: no load makes more
+EARLIER = ", which failed in an earlier run"
 LANES = 5  # on two CPUs: tests wait most of their time
 
 
@@ -39,17 +40,34 @@ def rows_of(journal):
         return [json.loads(line) for line in lines]
 
 
+def add_rows(journal, rows):
+    with open(journal, "a", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+
+
 class Suite:
-    """One binary's tests. Its journal: a row for each test that ended, as tests/conftest.py writes it."""
+    """One binary's tests. Its journal: a row for each test that ended, as tests/conftest.py writes it.
+
+    passed: a journal of earlier runs. What passed there is left out; what failed there is in a file beside it, and has needed
+    a second try if it ever passes.
+    """
 
     def __init__(self, build, journal, tier, binary="pybpf", pythons="", expression="", passed=None):
         self.build, self.journal, self.binary, self.expression = build, journal, binary, expression
         self.variables = {"PYBPF_TIER": tier, "PYBPF_PYTHONS": pythons, "PYBPF_PASSED": passed or "",
                           "PYBPF": os.path.abspath(os.path.join(TOP, build, binary))}
+        self.failures = passed + ".failed" if passed else None
+        # test -> what its name is followed by, and why it failed
+        self.failed = {row["test"]: (EARLIER, row["why"]) for row in rows_of(self.failures)} if passed else {}
 
-    def run(self, arguments, count, failed_before=()):
+    def count_passed(self, row, count):
+        count.passed += 1
+        if row["test"] in self.failed:
+            when, why = self.failed[row["test"]]
+            count.second_tries.append((self.name(row) + when, why))
+
+    def run(self, arguments, count):
         """Runs pytest, shows what failed, counts what did not. Returns the rows of what failed."""
-        before = {row["test"]: row["why"] for row in failed_before}
         journal = self.journal + ".now"
         if os.path.exists(journal):
             os.unlink(journal)
@@ -66,11 +84,10 @@ class Suite:
             if row["outcome"] == "skipped":
                 count.skipped += 1
             elif row["outcome"] == "passed":
-                count.passed += 1
-                if row["test"] in before:
-                    count.second_tries.append((self.name(row), before[row["test"]]))
+                self.count_passed(row, count)
         for row in bad:
             say("---- %s\n%s" % (self.name(row), row["why"].strip()))
+            self.failed[row["test"]] = ("", row["why"])
         if status is None:
             count.fail("pytest took more than %d s" % LIMIT_S)
         elif status not in (0, 1, 5) or (status == 1 and not bad):
@@ -80,10 +97,9 @@ class Suite:
         for name in sorted({one.partition("[")[0] for one in arguments if "::" in one} - told):
             if not self.variables["PYBPF_PASSED"]:
                 count.fail("%s did not run" % name)
-        with open(self.journal, "a", encoding="utf-8") as out:
-            for row in rows:
-                if row["outcome"] != "failed":
-                    out.write(json.dumps(row) + "\n")
+        add_rows(self.journal, [row for row in rows if row not in bad])
+        if self.failures:
+            add_rows(self.failures, bad)
         return bad
 
     def name(self, row):
@@ -101,7 +117,7 @@ class Suite:
         again = bad
         if 0 < len(bad) <= MOST_AGAIN:
             say("-- again, alone: %d" % len(bad))
-            again = self.run([row["test"] for row in bad], count, failed_before=bad)
+            again = self.run([row["test"] for row in bad], count)
             told = {row["test"] for row in rows_of(self.journal + ".now")}
             again += [row for row in bad if row["test"] not in told]  # pytest ended before
         for row in again:

@@ -71,15 +71,27 @@ class Kept:
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def path_of_part(self, name, kind):
+        return self.path(kind + "-" + name.replace("/", "-").replace(" ", "-"))
+
     def part(self, name):
-        path = self.path("part-" + name.replace("/", "-").replace(" ", "-"))
+        path = self.path_of_part(name, "part")
         if not os.path.exists(path):
             return None
         with open(path, encoding="utf-8") as row:
             return json.load(row)
 
+    def failures(self, name):
+        """What failed in it in earlier runs."""
+        path = self.path_of_part(name, "failed")
+        return open(path, encoding="utf-8").read().splitlines() if os.path.exists(path) else []
+
     def keep(self, name, count):
-        with open(self.path("part-" + name.replace("/", "-").replace(" ", "-")), "w", encoding="utf-8") as out:
+        if count.failed:
+            with open(self.path_of_part(name, "failed"), "a", encoding="utf-8") as out:
+                out.writelines(failure + "\n" for failure in count.failures)
+            return
+        with open(self.path_of_part(name, "part"), "w", encoding="utf-8") as out:
             json.dump({"passed": count.passed, "skipped": count.skipped, "times": count.times}, out)
 
 
@@ -160,18 +172,40 @@ def beside_loops(build, count):
 def run_suite(build, kept, count, binary, tests):
     path = kept.path("tests-%s.jsonl" % binary)
     wanted = {test.partition("::")[0] for test in tests}
+    suite = pytests.Suite(build, path, "all", binary=binary, passed=path)
     before = [row for row in pytests.rows_of(path) if row["test"].partition("::")[0] in wanted]
     for row in before:
         count.times.append((row["seconds"], row["test"]))
-        count.passed += row["outcome"] == "passed"
-        count.skipped += row["outcome"] == "skipped"
+        if row["outcome"] == "passed":
+            suite.count_passed(row, count)
+        else:
+            count.skipped += 1
     if before:
         say("%d ended well in an earlier run" % len(before))
-    suite = pytests.Suite(build, path, "all", binary=binary, passed=path)
     bad = suite.beside_others(tests, count)
     if binary == "pybpf":
         bad += suite.alone(tests, count)
     suite.second_try(bad, count)
+
+
+def run_part(one, kept, count):
+    failures = kept.failures(one.name)
+    result = kept.part(one.name)
+    if result:
+        say("== %s: passed in an earlier run" % one.name)
+        count.passed += result["passed"]
+        count.skipped += result["skipped"]
+    else:
+        headline(one.name)
+        alone = Count()
+        one.do(alone)
+        kept.keep(one.name, alone)
+        for name in ("passed", "failed", "skipped", "failures", "times"):
+            setattr(count, name, getattr(count, name) + getattr(alone, name))
+        if alone.failed:
+            return
+    if failures:
+        count.second_tries.append((one.name + pytests.EARLIER, "\n".join(failures)))
 
 
 def test(build, count, which, fresh):
@@ -182,19 +216,7 @@ def test(build, count, which, fresh):
     stages.pythons(count)
     mine = share(parts(build), *which)
     for one in (one for one in mine if one.do):
-        result = kept.part(one.name)
-        if result:
-            say("== %s: passed in an earlier run" % one.name)
-            count.passed += result["passed"]
-            count.skipped += result["skipped"]
-            continue
-        headline(one.name)
-        alone = Count()
-        one.do(alone)
-        if not alone.failed:
-            kept.keep(one.name, alone)
-        for name in ("passed", "failed", "skipped", "failures", "times"):
-            setattr(count, name, getattr(count, name) + getattr(alone, name))
+        run_part(one, kept, count)
     files = [one.name for one in mine if one.name.endswith(".py")]
     if files:
         headline("tests of the kernel side and from end to end")
