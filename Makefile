@@ -14,7 +14,7 @@
 # make bench      what pybpf costs, in one table, beside other profilers; BENCH= hands on options (BENCH=--short)
 # make soak       ten minutes of processes that come and go: is anything of them left? SOAK="--seconds 60"
 # make starts     1,000 Pythons started beside a load: is any of them lost? STARTS="--count 100"
-# make mutants    do the tests find some hundred faults? MUTANTS="bpf symbols/pep657-sign" chooses rooms and mutants
+# make mutants    do the tests find over 300 faults? MUTANTS="bpf symbols/pep657-sign" chooses rooms and mutants
 # make format     lay out all C code
 # make manual     docs/pybpf-COMMAND.1, of the tables of options and docs/manual; they are checked in
 # make html-app   user/output/formats/html.asset, the HTML report's page, of tools/html; it is checked in, and needs Node.js
@@ -365,7 +365,7 @@ ifndef TRUTH
 		-p no:cacheprovider tests/e2e/test_lines.py tests/e2e/test_hostile.py
 endif
 
-# Some twenty minutes, on a machine that does nothing else.
+# More than half an hour, on a machine that does nothing else.
 .PHONY: bench
 bench:
 	@tools/install-deps --bench
