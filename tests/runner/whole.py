@@ -25,7 +25,7 @@ SECONDS_OF_MUTANT = 12  # about: most are killed by a unit test, which is all th
 SECONDS_OF_BPF_MUTANT = 75  # the kernel loads it before any test of it runs
 SECONDS_OF_MUTANTS = 600  # in one part, which is kept or lost as a whole
 # The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
-THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "5"}
+THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "60"}
 
 
 @dataclass
