@@ -63,9 +63,9 @@ def answer(opcode, node, body, content):
 
 
 class Counts:
-    """What both server and test see: who gave up a question, and who closed the file."""
+    """What both server and test see: which questions were answered, who gave up one, and who closed the file."""
 
-    FIELDS = ("interrupted", "released", "signals")
+    FIELDS = ("answered", "interrupted", "released", "signals")
 
     def __init__(self, fd):
         self.numbers = memoryview(mmap.mmap(fd, 4 * len(self.FIELDS))).cast("I")
@@ -121,6 +121,7 @@ def serve(fd, content, counts):
         error, data = (-said, b"") if isinstance(said, int) else (0, said)
         with contextlib.suppress(OSError):
             os.write(fd, ANSWER.pack(ANSWER.size + len(data), error, unique) + data)
+        counts.raise_("answered")
         if opcode == RELEASE:
             counts.raise_("released")
 

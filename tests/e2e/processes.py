@@ -123,6 +123,16 @@ def sampling(*args, rate=RATE, ends=False):
         run.stats = json.loads(Path(stats).read_text(encoding="utf-8"))
 
 
+def sampled_for(seconds, *args, rate=RATE):
+    """The Run, and for how long each thread that was there before was surely in it, by a clock of ours."""
+    with sampling(*args, rate=rate) as run:
+        harness.wait_for(lambda: harness.samples_now(run.pid))
+        begin = time.monotonic()
+        time.sleep(seconds)
+        least_s = time.monotonic() - begin
+    return run, least_s
+
+
 def stolen_s():
     """CPU time that the host has given to others, of all CPUs since the boot."""
     with open("/proc/stat", encoding="ascii") as lines:

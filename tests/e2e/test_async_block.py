@@ -18,6 +18,7 @@ PYTHONS = pythons.of_each_version([item for item in pythons.interpreters() if it
 SOME = [item for item in (pythons.one((3, 10)), pythons.one((3, 13)), pythons.one((3, 14))) if item]
 NAMELESS = [item for item in pythons.interpreters() if item.version == (3, 7)]
 SEVERAL = "several tasks"  # in place of a name
+UNSEEN_S = 7 / RATE  # on a CPU, before the first sample of a callback and after its last
 every_python = pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
 some_pythons = pytest.mark.parametrize("python", SOME, ids=lambda item: item.name)
 
@@ -39,7 +40,8 @@ def run_blocks(python, kind, tmp_path, *options):
             timeout=harness.PATIENCE,
         )
     assert done.returncode == 0, done.stderr[-2000:]
-    account = json.loads(stats.read_text(encoding="utf-8"))["loop_blocks"]
+    numbers = json.loads(stats.read_text(encoding="utf-8"))
+    account = numbers["loop_blocks"]
     assert account["count"] == sum(place["count"] for place in account["longest"])
     assert account["places"] == len(account["longest"])
     # A task may block its loop in several places, also where it only waits for a CPU: that with the most counts stands for all.
@@ -49,7 +51,12 @@ def run_blocks(python, kind, tmp_path, *options):
         one["count"] += place["count"]
         one["total_s"] += place["total_s"]
         one["longest_s"] = max(one["longest_s"], place["longest_s"])
-    return json.loads(done.stdout), listed, done.stderr
+    return {**json.loads(done.stdout), "queued_s": numbers["state_s"]["waiting for a CPU"]}, listed, done.stderr
+
+
+def slack_s(says):
+    """By how much a callback may be longer or shorter than the program says, which reads its clock once it has a CPU."""
+    return UNSEEN_S + says["queued_s"]
 
 
 def check(says, listed, name, function):
@@ -60,9 +67,9 @@ def check(says, listed, name, function):
     # Callbacks of asyncio's own are of no task; one may be long because other processes had the CPU.
     others = place["count"] - len(took)
     assert others == 0 or (name == "" and others > 0), (place, took)
-    # What a callback does before its first and after its last sample is not seen: a period each, on CPU.
-    least = [seconds - 0.015 for seconds in says["ran"].get(name, took)]
-    most = [seconds + 0.015 for seconds in says["most"][name]]
+    slack = slack_s(says)
+    least = [seconds - slack for seconds in says["ran"].get(name, took)]
+    most = [seconds + slack for seconds in says["most"][name]]
     assert sum(least) < place["total_s"] and max(least) < place["longest_s"], (place, says)
     assert others or (place["total_s"] < sum(most) and place["longest_s"] < max(most)), (place, says)
 
@@ -76,7 +83,7 @@ def met_by_chance(says, listed):
     """Callbacks that sleep and were sampled right before and right after: they are told, and as long as they took."""
     met = {task for task in ("[task: sleeps]", "") if task in listed}
     for task in met:
-        assert listed[task]["longest_s"] < max(says["most"][task[len("[task: ") : -1]]) + 0.015, (listed, says)
+        assert listed[task]["longest_s"] < max(says["most"][task[len("[task: ") : -1]]) + slack_s(says), (listed, says)
     return met
 
 
@@ -116,11 +123,11 @@ def test_kernels_without_bpf_loop(python, tmp_path):
 
 
 def check_steps(says, listed, limit):
-    """A step takes its 10 ms, or longer when other processes have the CPU; 40 of them take 400 ms."""
+    """A step takes its 10 ms, or longer when other processes have the CPU."""
     place = listed.pop("[task: Task-1]", {"longest_s": 0, "count": 0})
-    spans = says["spans"]
-    assert place["longest_s"] < max(spans) + 0.005 < sum(says["took"]["steps"]), (place, says)
-    assert place["count"] <= sum(seconds > limit - 0.005 for seconds in spans), (place, spans)
+    spans, slack = says["spans"], slack_s(says)
+    assert place["longest_s"] < max(spans) + slack, (place, says)
+    assert place["count"] <= sum(seconds > limit - slack for seconds in spans), (place, spans)
 
 
 @some_pythons
@@ -130,7 +137,7 @@ def test_short_callbacks_do_not_add_up(python, tmp_path):
     assert listed or re.search("no callback was seen to block its event loop for 50 ms or longer; one that computes", told)
     check_steps(says, listed, 0.05)
     # Those that sleep for 20 ms are long only where the thread then waits for a CPU.
-    waited = [seconds for i in range(5) for seconds in says["took"]["t%d" % i] if seconds > 0.045]
+    waited = [seconds for i in range(5) for seconds in says["took"]["t%d" % i] if seconds > 0.05 - slack_s(says)]
     assert sum(place["count"] for place in listed.values()) <= len(waited), (listed, says)
     says, listed, told = run_blocks(python, "steps", tmp_path, "--mode=wall", "--async-block", "15ms")
     check_steps(says, listed, 0.015)
@@ -162,7 +169,8 @@ def test_two_loops_in_two_threads(python, tmp_path):
     assert listed.keys() == {SEVERAL} and listed[SEVERAL]["tasks"] == 2, listed
     took, most = ([seconds for name in ("one", "two") for seconds in says[clock][name]] for clock in ("took", "most"))
     assert listed[SEVERAL]["count"] == len(took) == len(most) == 4, (listed, says)
-    assert sum(took) - 0.04 < listed[SEVERAL]["total_s"] < sum(most) + 0.04, (listed, says)
+    slack = len(took) * UNSEEN_S + says["queued_s"]
+    assert sum(took) - slack < listed[SEVERAL]["total_s"] < sum(most) + slack, (listed, says)
 
 
 @every_python

@@ -18,6 +18,8 @@ from harness import one_sentence, pybpf, total
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
+ENDLESS_S = 2 * harness.PATIENCE  # of sampling: what is said only afterwards is not said in time
+
 
 def refused(tmp_path, *args, **options):
     """Runs pybpf with an -o that must not come to be; returns its one sentence."""
@@ -59,10 +61,8 @@ def test_impossible_pid(tmp_path, pid):
 
 def test_not_python(tmp_path):
     with harness.started(["sleep", "60"]) as process:
-        begin = time.monotonic()
         sentence = refused(tmp_path, "-p", process.pid, "-d", 1)
     assert "Python" in sentence and str(process.pid) in sentence
-    assert time.monotonic() - begin < 20
 
 
 def test_kernel_thread(tmp_path):
@@ -152,9 +152,7 @@ def test_interpreter_that_never_comes_up(tmp_path):
     script = 'kill -STOP $$; exec "$0" -c 0'
     with harness.started(["sh", "-c", script, harness.default_python().argv[0]]) as process:
         harness.wait_for(lambda: harness.state(process.pid) == "T")
-        begin = time.monotonic()
         sentence = refused(tmp_path, "-p", process.pid, "-d", 1)
-        assert time.monotonic() - begin < 30
         process.send_signal(signal.SIGCONT)
     assert "Python" in sentence
 
@@ -292,7 +290,7 @@ def test_the_missing_capability_is_named(spinning, capability):
 
 def in_mount_namespace(script, *args):
     return subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", *map(str, args)], capture_output=True, text=True
+        ["unshare", "-m", "sh", "-c", script, "sh", *map(str, args)], capture_output=True, text=True, timeout=harness.PATIENCE
     )
 
 
@@ -429,9 +427,8 @@ def test_empty_command(tmp_path):
 
 def test_output_folder_is_missing(spinning, tmp_path):
     path = tmp_path / "no-such-folder" / "profile.folded"
-    begin = time.monotonic()
-    run = pybpf("-p", spinning.pid, "-d", 30, "-o", path)
-    assert run.code != 0 and time.monotonic() - begin < 30, "said only after sampling"
+    run = pybpf("-p", spinning.pid, "-d", ENDLESS_S, "-o", path)
+    assert run.code != 0
     assert "no-such-folder" in one_sentence(run.err)
 
 
@@ -441,11 +438,10 @@ def test_output_is_not_writable(spinning, tmp_path, option):
     path = tmp_path / "read-only"
     path.mkdir()
     script = 'mount -t tmpfs -o ro none "$1" && shift && exec "$@"'
-    begin = time.monotonic()
     done = in_mount_namespace(
-        script, path, harness.PYBPF, "-p", spinning.pid, "-d", 30, option, path / "out"
+        script, path, harness.PYBPF, "-p", spinning.pid, "-d", ENDLESS_S, option, path / "out"
     )
-    assert done.returncode != 0 and time.monotonic() - begin < 30, "said only after sampling"
+    assert done.returncode != 0
     assert "read-only" in one_sentence(done.stderr)
 
 
@@ -526,9 +522,7 @@ HOSTILE_PYTHONS = [item for item in map(pythons.one, HOSTILE_VERSIONS) if item]
 def test_hostile_target(interpreter, trick, tmp_path):
     """It lies about its own frames. The run ends in time and prints only what is true."""
     with harness.target(interpreter, "hostile.py", trick) as running:
-        begin = time.monotonic()
         run = harness.record(running.pid, rate=199)
-        assert time.monotonic() - begin < 20
         assert running.process.poll() is None, "the target was harmed"
     for stack, _ in run.stacks():
         assert len(stack) <= 8193

@@ -324,14 +324,11 @@ def test_crowd_costs_no_more_than_one():
     assert costs[400] < 3 * costs[1], costs
 
 
-def test_dead_before_its_names_are_read(tmp_path):
+def test_dead_before_its_names_are_read():
     """The process is gone at the end of the run; what it did last has its names all the same."""
     with harness.target(harness.default_python(), "mortal.py", "2") as running:
-        path = tmp_path / "stats.json"
-        run = pybpf("-p", running.pid, "-d", 100, "-F", 999, "--json-stats", path, timeout=90)
+        run = pybpf("-p", running.pid, "-d", 2 * harness.PATIENCE, "-F", 999)
         assert run.code == 0 and "end" in run.err, run.err
-        stats = json.loads(path.read_text())
-        assert stats["duration_s"] < 80
         Expectation(running.says).check(run.stacks())
         leaves = {stack[-1].name for stack, _ in run.stacks()}
         assert "last_words" in leaves

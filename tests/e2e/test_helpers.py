@@ -120,16 +120,13 @@ def test_a_mapped_file_whose_server_does_not_answer(folder, library):
     with silent_file_system(folder, library) as server, spinning(folder) as victim:
         with as_user([PYTHON, visible(folder), folder / "mnt" / "file", 2, "asleep"]):
             server.silence()
-            begin = time.monotonic()
-            listed = harness.pybpf("ps", timeout=60)
-            took = time.monotonic() - begin
+            listed = harness.pybpf("ps")
             assert listed.code == 1 and str(victim.pid) in listed.out, listed.err
             assert "/mnt/file" in listed.out + listed.err and "left out" in listed.out + listed.err
-            run = harness.pybpf("--all", "-d", 2, "-F", 499, timeout=30)
+            run = harness.pybpf("--all", "-d", 2, "-F", 499)
             assert run.code == 0, run.err
             samples = sum(n for stack, n in run.stacks() if stack[-1].name == "spin")
             assert samples > 0, run.err
-    print(f"ps: {took:.1f} s")
 
 
 def test_ctrl_c_beside_a_server_that_does_not_answer(folder, library):
@@ -144,50 +141,48 @@ def test_ctrl_c_beside_a_server_that_does_not_answer(folder, library):
                     preexec_fn=harness.take_interrupts,
                 ) as process:
                     time.sleep(1)
-                    begin = time.monotonic()
                     harness.interrupt(process)
-                    process.wait(10)
-                    assert time.monotonic() - begin < 5
+                    process.wait(harness.PATIENCE)
 
 
 def test_a_source_whose_server_does_not_answer(folder):
     text = (SPIN % ("", "print('ready', flush=True)")).encode()
     with silent_file_system(folder, text) as server, as_user([PYTHON, folder / "mnt" / "file"]) as process:
         server.silence()
-        run = harness.pybpf("-p", process.pid, "-d", 1, "-F", 499, "-o", folder / "profile.html", timeout=30)
+        run = harness.pybpf("-p", process.pid, "-d", 1, "-F", 499, "-o", folder / "profile.html")
         assert run.code == 0, run.err
         assert (folder / "profile.html").stat().st_size
 
 
 def test_files_that_are_slow_to_read(folder, library):
-    """Thirty processes of one user, each of which takes a second to look at: half a minute for all."""
+    """Thirty processes of one user, each of which takes several answers to look at: those of a few are waited for."""
     with silent_file_system(folder, library, late_s=0.4) as server, spinning(folder):
         with as_user([PYTHON, visible(folder), folder / "mnt" / "file", 30, "asleep"]):
             server.delay()
-            begin = time.monotonic()
-            run = harness.pybpf("--all", "-d", 2, "-F", 499, timeout=60)
-            took = time.monotonic() - begin
+            before = server.counts.answered
+            run = harness.pybpf("--all", "-d", 2, "-F", 499)
+            answered = server.counts.answered - before
             assert run.code == 0, run.err
             samples = sum(n for stack, n in run.stacks() if stack[-1].name == "spin")
             assert samples > 0, run.err
-            assert took < 30, f"{took:.1f} s for -d 2"
+            assert 0 < answered < 30, answered
 
 
 def test_memory_that_is_slow_to_read(folder):
-    """150 texts that are asked for while samples wait, each of which takes 0.15 s to come: 22 s."""
+    """150 texts that are asked for while samples wait, each of which takes 0.15 s to come: not all are waited for."""
     target = shutil.copy(MAPS.with_name("slow_memory.py"), folder / "slow_memory.py")
     content = subprocess.run([PYTHON, target, "150"], stdout=subprocess.PIPE, check=True, timeout=60).stdout
     with silent_file_system(folder, content, late_s=0.15) as server, spinning(folder) as victim:
         with as_user([PYTHON, target, 150, folder / "mnt" / "file"]) as slow:
             server.delay()
             for words in (["-p", victim.pid, "-p", slow.pid], ["--all"]):
-                begin = time.monotonic()
-                run = harness.pybpf(*words, "-d", 2, "-F", 99, timeout=60)
-                took = time.monotonic() - begin
+                before = server.counts.answered
+                run = harness.pybpf(*words, "-d", 2, "-F", 99)
+                answered = server.counts.answered - before
                 assert run.code == 0, run.err
                 assert f"{slow.pid} (" in run.err and "slow to read" in run.err, run.err
                 assert sum(n for stack, n in run.stacks() if stack[-1].name == "spin") > 0, run.err
-                assert took < 150 * 0.15, f"{took:.1f} s for -d 2"
+                assert 0 < answered < 150, answered
 
 
 def test_state_of_a_runtime_that_takes_memory(folder):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import harness
 import pythons
 from harness import pybpf
+from processes import sampled_for
 
 pytestmark = pytest.mark.usefixtures("profiler")
 
@@ -33,6 +35,7 @@ CAUSES = {
     "flock": "[lock: file N]",
 }
 US = 1e6
+ROUNDED_S = 0.0005  # a run's duration is told in ms
 every_python = pytest.mark.parametrize("python", pythons.interpreters(), ids=lambda item: item.name)
 every_version = pytest.mark.parametrize(
     "python", pythons.of_each_version(pythons.interpreters()), ids=lambda item: item.name
@@ -194,10 +197,11 @@ def test_a_process_that_only_sleeps_is_shown():
     script = "import time\ndef hangs():\n    time.sleep(1000)\nhangs()"
     with harness.started([harness.default_python().argv[0], "-c", script]) as process:
         harness.wait_for(lambda: "hrtimer" in open("/proc/%d/wchan" % process.pid).read())
-        run = harness.record(process.pid, "--mode=wall", rate=99)
+        run, least_s = sampled_for(0.3, "-p", process.pid, "--mode=wall", rate=99)
     stacks = run.stacks()
     assert [[frame.name for frame in stack] for stack, _ in stacks] == [["<module>", "hangs", "[sleep]"]]
-    assert abs(stacks[0][1] / US - run.stats["duration_s"]) < 0.005
+    assert least_s <= stacks[0][1] / US <= run.stats["duration_s"] + ROUNDED_S
+    assert {state: round(s * US) for state, s in run.stats["state_s"].items() if s} == {"sleep": stacks[0][1]}
 
 
 def test_offcpu_leaves_time_on_cpu_out():
@@ -373,10 +377,14 @@ def test_stopped_while_it_ran(tmp_path):
 
 EXECUTES = """
 import os, sys, threading, time
+def say():
+    os.write(2, b"%f " % time.monotonic())
 def executes():
     time.sleep(0.5)
+    say()
     os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.5)"])
 threading.Thread(target=executes).start()
+say()
 time.sleep(10)
 """
 
@@ -384,13 +392,19 @@ time.sleep(10)
 def test_an_exec_by_another_thread():
     """It takes its leader's TID: what it waited for before is its own, with its name."""
     argv = [harness.default_python().argv[0], "-c", EXECUTES]
+    begin = time.monotonic()
     run = pybpf("--mode=wall", "--idle", "-q", "--threads", "--", *argv)
-    slept = collections.defaultdict(int)
+    took_s = time.monotonic() - begin
+    asleep_s, executed_s = map(float, run.err.split())
+    slept, queued_us = collections.defaultdict(int), 0
     for stack, us in run.stacks():
         if leaf(stack) == "[sleep]":
             slept[stack[0].text, stack[-2].name] += us
+        elif leaf(stack) == "[waiting for a CPU]":
+            queued_us += us
     assert {name for _, name in slept} == {"executes", "<module>"}, slept
     for (thread, name), us in slept.items():
         assert re.fullmatch(r"\S.* \(\d+\)", thread), slept
-        seconds = 0.5 if name == "executes" else 1  # the main thread until then, and after
-        assert 0.98 * seconds * US <= us < (seconds + 0.1) * US, slept
+        # The main thread sleeps until then, and the program for half a second after it.
+        least_s, most_s = (0.5, took_s - 0.5) if name == "executes" else (executed_s - asleep_s + 0.5, took_s)
+        assert 0.98 * least_s * US - queued_us <= us < most_s * US, (slept, queued_us, run.err, took_s)
