@@ -74,7 +74,7 @@ class Recorded:
         return [event for event in self.events if event.state == state and known.intersection(event.names)]
 
     def said(self, function):
-        return [(begin * US - self.start_us, end * US - self.start_us) for begin, end in self.says[function]]
+        return [(begin * US - self.start_us, end * US - self.start_us) for begin, end, _ in self.says[function]]
 
 
 @pytest.fixture(scope="module", params=chosen(), ids=lambda item: item.name)
@@ -87,27 +87,26 @@ def one(tmp_path_factory, profiler):
     return Recorded(harness.default_python(), tmp_path_factory.mktemp("times"))
 
 
-def queued(recorded, wait, begin, end):
-    """The thread's events between these times in which it waits for a CPU."""
-    own = [event for event in recorded.events if event.thread == wait.thread and event.state == "waiting for a CPU"]
-    return [event for event in own if event.begin < end and event.end > begin]
+def off_cpu_us(recorded, thread, begin, end):
+    """For how long a thread is not on a CPU between these times."""
+    own = [event for event in recorded.events if event.thread == thread and event.state not in (None, "on CPU")]
+    return sum(max(0, min(event.end, end) - max(event.begin, begin)) for event in own)
 
 
 @pytest.mark.parametrize("function, state", [("sleeps", "sleep"), ("locks", "lock")])
 def test_waits_are_where_the_program_says(recorded, function, state):
-    """Within what it says, and most of them within 2 ms of it, and of what the thread waits for a CPU before and after."""
-    waits, said = recorded.waits(function, state), recorded.said(function)
-    away = []
-    for begin, end in said:
+    """Within what it says; else the thread has the CPU for as long as its own clock says, or waits for it."""
+    waits, missing, met = recorded.waits(function, state), [], 0
+    thread = waits[0].thread
+    for (begin, end), (_, _, cpu_s) in zip(recorded.said(function), recorded.says[function]):
         if end - begin < 2 * SHORTEST:
             continue
-        inside = [w for w in waits if begin - 200 <= w.begin and w.end <= end + 200]
-        near = [(e.begin, e.end, e.state, e.names) for e in recorded.events if e.begin < end and e.end > begin]
-        assert inside, (begin, end, near)
-        for first, last in ((begin, inside[0].begin), (inside[-1].end, end)):
-            away.append(last - first - sum(min(e.end, last) - max(e.begin, first) for e in queued(recorded, inside[0], first, last)))
-    away.sort()
-    assert len(away) >= 8 and away[len(away) * 3 // 4] <= 2000, away
+        met += any(begin - 200 <= wait.begin and wait.end <= end + 200 for wait in waits)
+        missing.append(end - begin - cpu_s * US - off_cpu_us(recorded, thread, begin, end))
+    missing.sort()
+    # Where it has its CPU late, there is nothing to wait for any more.
+    assert met > len(missing) // 2 > 1, (met, missing)
+    assert missing[len(missing) * 3 // 4] <= 2000, missing
 
 
 def check_overlaps(events):

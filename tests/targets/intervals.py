@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that sleep, wait for a lock and run, and say when: intervals.py.
 
-At the end one line of JSON: by function a list of [begin, end] in seconds since 1970.
+At the end one line of JSON: by function a list of [begin, end, CPU time] in seconds, begin and end since 1970. The CPU
+time is the thread's, or in Python 2 that of all threads.
 """
 
 import json
@@ -12,52 +13,58 @@ import time
 ROUNDS = 8
 says = {"sleeps": [], "locks": [], "runs": [], "nods": []}
 held = threading.Lock()
-turn = threading.Event()
+turn = threading.Semaphore(0)
+cpu_time = getattr(time, "thread_time", None) or time.clock
 
 
-def noted(name, begin):
-    says[name].append([begin, time.time()])
+def looked():
+    return cpu_time(), time.time()
+
+
+def noted(name, begun):
+    cpu, begin = begun
+    end = time.time()
+    says[name].append([begin, end, cpu_time() - cpu])
 
 
 def sleeps():
     for i in range(ROUNDS):
-        begin = time.time()
+        begun = looked()
         time.sleep(0.03 + 0.01 * i)
-        noted("sleeps", begin)
+        noted("sleeps", begun)
 
 
 def holds():
     for _ in range(ROUNDS):
         with held:
-            turn.set()
+            turn.release()
             time.sleep(0.06)
         time.sleep(0.02)
 
 
 def locks():
     for _ in range(ROUNDS):
-        turn.wait()
-        turn.clear()
-        begin = time.time()
+        turn.acquire()
+        begun = looked()
         held.acquire()
-        noted("locks", begin)
+        noted("locks", begun)
         held.release()
 
 
 def runs():
     for _ in range(3):
-        begin = time.time()
-        while time.time() < begin + 0.08:
+        begun = looked()
+        while time.time() < begun[1] + 0.08:
             pass
-        noted("runs", begin)
+        noted("runs", begun)
         time.sleep(0.1)
 
 
 def nods():
     for _ in range(200):
-        begin = time.time()
+        begun = looked()
         time.sleep(0.0002)
-        noted("nods", begin)
+        noted("nods", begun)
 
 
 time.sleep(0.5)  # pybpf finds this Python
