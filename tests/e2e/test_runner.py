@@ -9,7 +9,7 @@ import harness
 
 sys.path.append(str(harness.TOP / "tests"))
 
-from runner import pytests, whole  # noqa: E402
+from runner import memory, pytests, whole  # noqa: E402
 from runner.count import MOST_SECOND_TRIES, Count  # noqa: E402
 
 FILE = "tests/e2e/test_played.py"
@@ -64,7 +64,7 @@ def test_more_of_them_than_a_run_may_have_fail_it(kept, monkeypatch):
     names = ["test_%d" % number for number in range(MOST_SECOND_TRIES + 1)]
     monkeypatch.setattr(pytests, "run", Played({name: ["failed", "failed", "passed"] for name in names}).run)
     run_suite(kept)
-    assert run_suite(kept).tell(0) == 1
+    assert run_suite(kept).tell(0, 0) == 1
 
 
 def test_a_part_that_passes_in_a_later_run_has_needed_a_second_try(kept):
@@ -93,3 +93,12 @@ def test_each_mutant_is_in_one_part_of_some_minutes(monkeypatch):
     folder = harness.TOP / "tests/mutants"
     there = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.patch"))
     assert sorted(name for part in parts for name in part.do) == there
+
+
+def test_the_most_memory_of_a_run_is_what_was_missing_from_the_begin():
+    gib = memory.KIB_PER_GIB
+    available = [9 * gib, 8 * gib, 5 * gib, 7 * gib]
+    watch = memory.Watch(lambda: available.pop(0), period_s=harness.PATIENCE)
+    for _ in range(2):
+        watch.look()
+    assert watch.most_gib() == 4

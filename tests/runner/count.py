@@ -44,11 +44,11 @@ class Count:
     def text(self):
         return "%d passed, %d failed, %d skipped" % (self.passed, self.failed, self.skipped)
 
-    def tell(self, seconds, slowest=0):
-        """The end of a run. Returns the exit status."""
+    def tell(self, seconds, gib, slowest=0):
+        """The end of a run, which took up to so much memory. Returns the exit status."""
         for took, name in sorted(self.times, reverse=True)[:slowest]:
             say("%7.1f s  %s" % (took, name))
-        say(RESULT + " %d min %d s" % divmod(seconds, 60))
+        say(RESULT + " %d min %d s, with up to %.1f GiB of memory" % (*divmod(seconds, 60), gib))
         if self.second_tries:
             say("%d passed on a second try:" % len(self.second_tries))
             for name, why in self.second_tries:

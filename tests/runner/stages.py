@@ -52,12 +52,11 @@ def set_session_nice(pid, nice):
 @contextlib.contextmanager
 def checks_beside(build, count):
     """Runs the checks while the block runs, in the CPU time that it leaves; shows and counts them at its end."""
-    command = [sys.executable, os.path.join(TOP, "tests/run-tests"), "--build", build, "checks"]
+    command = ["chrt", "--idle", "0", sys.executable, os.path.join(TOP, "tests/run-tests"), "--build", build, "checks"]
     with tempfile.TemporaryFile("w+", errors="replace") as out:
         # close_fds: see make().
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                   start_new_session=True, close_fds=False,
-                                   preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)))
+                                   start_new_session=True, close_fds=False)
         set_session_nice(process.pid, 19)
         status = None
         try:
