@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "container/label.h"
 #include "discovery/ask.h"
 #include "discovery/below.h"
 #include "helper/helper.h"
@@ -307,26 +308,15 @@ struct cells {
 	char *container;
 };
 
-/* Returns whether another runtime has a container of the same name: then that name alone tells nothing. */
-static bool is_shared_name(const struct ps_list *list, const struct container *container)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const struct container *other = &list->rows[i].container;
-
-		if (other->id[0] && !strcmp(other->name, container->name) && strcmp(other->runtime, container->runtime))
-			return true;
-	}
-	return false;
-}
-
 static const char *unread_parts(const struct ps_row *row)
 {
 	return !row->container_unread ? "arguments" : row->command_unread ? "container and arguments" : "container";
 }
 
-static int make_cells(const struct ps_list *list, const struct ps_row *row, struct cells *out)
+/* label: the number of its container's, or 0. */
+static int make_cells(const struct ps_row *row, struct container_labels *labels, uint32_t label, struct cells *out)
 {
-	char place[sizeof(row->container.name) + sizeof(row->container.runtime)] = "-";
+	char place[CONTAINER_LABEL_MAX] = "-";
 	const struct scan_process *process = &row->process;
 	size_t len;
 
@@ -335,10 +325,8 @@ static int make_cells(const struct ps_list *list, const struct ps_row *row, stru
 	snprintf(out->pid, sizeof(out->pid), "%d", process->pid);
 	snprintf(out->inside, sizeof(out->inside), "%d", process->inside);
 	snprintf(out->threads, sizeof(out->threads), "%u", process->threads);
-	if (row->container.id[0])
-		snprintf(place, sizeof(place), "%s%s%s",
-			 is_shared_name(list, &row->container) ? row->container.runtime : "",
-			 is_shared_name(list, &row->container) ? ":" : "", row->container.name);
+	if (label && !container_labels_with_runtime(labels, label, place))
+		snprintf(place, sizeof(place), "%s", row->container.name);
 	out->container = text_printable(place);
 	if (!out->container)
 		return -ENOMEM;
@@ -353,6 +341,26 @@ static int make_cells(const struct ps_list *list, const struct ps_row *row, stru
 	out->texts[USER] = row->user;
 	out->texts[COMMAND] = row->command;
 	return 0;
+}
+
+/* Makes the cells of each row. A container's label depends on the containers of all rows. */
+static int make_all_cells(const struct ps_list *list, struct cells *cells)
+{
+	struct container_labels *labels = container_labels_new();
+	uint32_t *numbers = calloc(list->count + 1, sizeof(*numbers));
+	int err = labels && numbers ? 0 : -ENOMEM;
+
+	for (size_t n = 0; n < list->count && !err; n++) {
+		if (!list->rows[n].container.id[0])
+			continue;
+		numbers[n] = container_labels_add(labels, &list->rows[n].container);
+		err = numbers[n] ? 0 : -ENOMEM;
+	}
+	for (size_t n = 0; n < list->count && !err; n++)
+		err = make_cells(&list->rows[n], labels, numbers[n], &cells[n]);
+	container_labels_free(labels);
+	free(numbers);
+	return err;
 }
 
 /* Returns the command without the folders of its first word: which interpreter it is says less than what it runs. */
@@ -414,13 +422,12 @@ int ps_table(const struct ps_list *list, size_t width, FILE *out)
 {
 	struct cells *cells = calloc(list->count ? list->count : 1, sizeof(*cells));
 	size_t widths[COLUMNS];
-	int err = cells ? 0 : -ENOMEM;
+	int err = cells ? make_all_cells(list, cells) : -ENOMEM;
 	bool head = false;
 
 	for (int i = 0; i < COLUMNS; i++)
 		widths[i] = text_width(titles[i]);
 	for (size_t n = 0; n < list->count && !err; n++) {
-		err = make_cells(list, &list->rows[n], &cells[n]);
 		for (int i = 0; i < COLUMNS && !err; i++) {
 			size_t wide = text_width(cells[n].texts[i]);
 

@@ -4,6 +4,7 @@
 #define PROCESSES_INTERNAL_H
 
 #include "base/intern.h"
+#include "container/label.h"
 #include "kernel/procs.h"
 #include "kernel/watch.h"
 #include "processes/files.h"
@@ -34,7 +35,7 @@ struct processes {
 	struct kernel_losses losses;   /* up to the last check */
 	double next_check, next_looks; /* resync.c: CLOCK_MONOTONIC seconds */
 	bool mappings_lost, every_unheard;
-	struct processes_places *places;
+	struct container_labels *labels;
 	struct processes_groups *groups;
 	struct processes_parents *parents; /* NULL unless the options ask for them */
 	struct processes_unheard *unheard;
@@ -246,9 +247,6 @@ void processes_label_record(const struct processes *p, struct processes_record *
 			    const struct processes_record *before);
 /* Retries a container name that was not found: a container runtime may write it only after the first exec. */
 void processes_label_again(const struct processes *p, struct processes_record *process);
-struct processes_places *processes_places_new(void);
-/* Accepts NULL. */
-void processes_places_free(struct processes_places *places);
 /*
  * Asks what the process says of its service, and what it runs, once, if the options ask for services: it may have ended
  * before its service is needed. One that ends within moments is not asked, as that would cost as much as all else.

@@ -10,7 +10,6 @@
 #include "discovery/service.h"
 #include "helper/helper.h"
 #include "base/clock.h"
-#include "base/intern.h"
 #include "base/procfs.h"
 #include "processes/internal.h"
 #include "profile/attributes.h"
@@ -34,140 +33,45 @@ static void set_text(struct processes_record *process, char **text, const char *
 		process->nameless = true;
 }
 
-struct place_name {
-	char *text;
-	uint32_t places; /* runtimes that have a container of the name */
-};
-
-/* A container's name in one runtime. Another runtime may have a container of the same name. */
-struct place {
-	uint32_t name; /* index */
-	char runtime[sizeof(((struct container *)NULL)->runtime)];
-	/* Its label was used: it stays. Else it has the runtime's name in it if another runtime has that name, too. */
-	bool used, with_runtime;
-};
-
-struct processes_places {
-	struct intern names; /* struct place_name */
-	struct intern list;  /* struct place, by name and runtime */
-	uint32_t most;       /* number of them at which those of processes that are gone are forgotten */
-};
-
-/* Places up to this number are kept, whether or not their processes are. */
-#define PLACES_KEPT 1024
-
-struct processes_places *processes_places_new(void)
+/* Forgets the labels of processes that are gone: a run without end meets new ones for months. */
+static void forget_labels(const struct processes *p)
 {
-	struct processes_places *places = calloc(1, sizeof(*places));
-
-	if (!places)
-		return NULL;
-	intern_init(&places->names, sizeof(struct place_name), INTERN_TEXT);
-	intern_init(&places->list, sizeof(struct place), offsetof(struct place, used));
-	places->most = PLACES_KEPT;
-	return places;
-}
-
-static struct place_name *name_at(const struct processes_places *places, uint32_t i)
-{
-	return intern_item(&places->names, i);
-}
-
-void processes_places_free(struct processes_places *places)
-{
-	if (!places)
-		return;
-	for (uint32_t i = 0; i < places->names.count; i++)
-		free(name_at(places, i)->text);
-	intern_free(&places->names);
-	intern_free(&places->list);
-	free(places);
-}
-
-/* Returns the number of the name, or INTERN_NONE without memory. */
-static uint32_t number_name(struct processes_places *places, const char *text)
-{
-	struct place_name name = {.text = strdup(text)};
-	bool fresh = false;
-	uint32_t i = name.text ? intern_add(&places->names, &name, &fresh) : INTERN_NONE;
-
-	if (!fresh)
-		free(name.text);
-	return i;
-}
-
-/* Adds a place of that name, whose other fields are filled in. Returns its number, from 1 on; 0 without memory. */
-static uint32_t add_place(struct processes_places *places, struct place *place, const char *name)
-{
-	bool fresh;
-	uint32_t i;
-
-	place->name = number_name(places, name);
-	if (place->name == INTERN_NONE)
-		return 0;
-	i = intern_add(&places->list, place, &fresh);
-	if (i == INTERN_NONE)
-		return 0;
-	name_at(places, place->name)->places += fresh;
-	return i + 1;
-}
-
-/* Forgets the places of processes that are gone: a run without end meets new ones for months. */
-static void forget_places(const struct processes *p)
-{
-	struct processes_places *fresh = processes_places_new(), old = *p->places;
+	struct container_labels *fresh = container_labels_new();
 	uint32_t *numbers = calloc(p->records.count + 1, sizeof(*numbers));
 	bool enough = fresh && numbers;
 
 	for (uint32_t i = 0; i < p->records.count && enough; i++) {
 		const struct processes_record *process = processes_record_at(p, i);
-		struct place place;
 
-		if (!process->place)
+		if (!process->label)
 			continue;
-		place = *(const struct place *)intern_item(&old.list, process->place - 1);
-		numbers[i] = add_place(fresh, &place, name_at(&old, place.name)->text);
+		numbers[i] = container_labels_copy(fresh, p->labels, process->label);
 		enough = numbers[i];
 	}
 	for (uint32_t i = 0; i < p->records.count && enough; i++)
-		processes_record_at(p, i)->place = numbers[i];
-	if (enough) {
-		*p->places = *fresh;
-		*fresh = old;
-		p->places->most = p->places->list.count * 2 > PLACES_KEPT ? p->places->list.count * 2 : PLACES_KEPT;
-	}
-	processes_places_free(fresh);
+		processes_record_at(p, i)->label = numbers[i];
+	if (enough)
+		container_labels_replace(p->labels, fresh);
+	else
+		container_labels_free(fresh);
 	free(numbers);
 }
 
-/* Returns the number of the container's name and runtime, from 1 on; 0 without memory. */
-static uint32_t number_place(const struct processes *p, const struct container *container)
+/* Returns the number of the container's label, from 1 on; 0 without memory. */
+static uint32_t number_label(const struct processes *p, const struct container *container)
 {
-	struct place place = {.used = false};
-
-	if (p->places->list.count >= p->places->most)
-		forget_places(p);
-	/* What is behind its end is a part of the key, and zeroed. */
-	snprintf(place.runtime, sizeof(place.runtime), "%s", container->runtime);
-	return add_place(p->places, &place, container->name);
+	if (container_labels_are_many(p->labels))
+		forget_labels(p);
+	return container_labels_add(p->labels, container);
 }
 
 /* Returns what the process's container is called in the profile: NAME, or RUNTIME:NAME; NULL for none. */
-static const char *label_container(struct processes_places *places, const struct processes_record *process, char *out,
-				   size_t size)
+static const char *label_container(struct container_labels *labels, const struct processes_record *process,
+				   char out[CONTAINER_LABEL_MAX])
 {
-	struct place *place;
-
-	if (!process->container || !process->place)
+	if (!process->container || !process->label)
 		return process->container;
-	place = intern_item(&places->list, process->place - 1);
-	if (!place->used)
-		place->with_runtime = name_at(places, place->name)->places > 1;
-	place->used = true;
-	if (!place->with_runtime)
-		return process->container;
-	snprintf(out, size, "%s:%s", place->runtime, name_at(places, place->name)->text);
-	return out;
+	return container_labels_with_runtime(labels, process->label, out) ?: process->container;
 }
 
 /* Sets what its container tells of it, beside its name. */
@@ -206,8 +110,8 @@ static void set_container(const struct processes *p, struct processes_record *pr
 		name_container(process, err ? otherwise : container.name);
 	process->is_unnamed = !err && container_is_nameless(&container);
 	if (!err) {
-		process->place = number_place(p, &container);
-		process->nameless |= !process->place;
+		process->label = number_label(p, &container);
+		process->nameless |= !process->label;
 		set_attributes(process, &container);
 	}
 }
@@ -260,7 +164,7 @@ void processes_label_record(const struct processes *p, struct processes_record *
 	if (options->cmdline || options->merge)
 		set_command(process, before);
 	if (options->containers) {
-		process->place = before ? before->place : 0;
+		process->label = before ? before->label : 0;
 		set_container(p, process, before ? before->container : NULL);
 	}
 }
@@ -285,7 +189,7 @@ void processes_label_copy(struct processes_record *process, const struct process
 		*process->own = *parent->own;
 	set_text(process, &process->attributes, parent->attributes);
 	set_text(process, &process->version, parent->version);
-	process->place = parent->place;
+	process->label = parent->label;
 	process->is_unnamed = parent->is_unnamed;
 }
 
@@ -330,9 +234,9 @@ static void set_service(const struct processes *p, struct processes_record *proc
 
 void processes_label_service(const struct processes *p, struct processes_record *process)
 {
-	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
+	char container[CONTAINER_LABEL_MAX];
 
-	set_service(p, process, label_container(p->places, process, container, sizeof(container)));
+	set_service(p, process, label_container(p->labels, process, container));
 }
 
 /* Adds the versions of the Pythons that the process ran; of those that it could have run, if none was seen running. */
@@ -367,13 +271,13 @@ static void rename_process(struct processes_record *process)
 
 uint32_t processes_add_to_profile(const struct processes *p, struct processes_record *process, struct profile *profile)
 {
-	char container[sizeof(((struct container *)NULL)->name) + sizeof(((struct place *)NULL)->runtime)];
+	char container[CONTAINER_LABEL_MAX];
 	char attributes[PROFILE_ATTRIBUTES_MAX] = "";
 	struct profile_process_info info = {0};
 	uint32_t at;
 
 	rename_process(process);
-	info.container = label_container(p->places, process, container, sizeof(container));
+	info.container = label_container(p->labels, process, container);
 	set_service(p, process, info.container);
 	info.service = process->service;
 	info.name = process->comm;

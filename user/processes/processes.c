@@ -252,10 +252,10 @@ struct processes *processes_new(const struct processes_options *options, struct 
 	p->pysym = pysym;
 	processes_init_records(p);
 	p->files = processes_files_new(kernel, options->tasks);
-	p->places = processes_places_new();
+	p->labels = container_labels_new();
 	p->groups = processes_groups_new();
 	p->parents = options->parents ? processes_parents_new() : NULL;
-	if (!p->files || !p->places || !p->groups || (options->parents && !p->parents))
+	if (!p->files || !p->labels || !p->groups || (options->parents && !p->parents))
 		goto no_memory;
 	if (!kernel_open_watch(kernel, &(struct kernel_watcher){on_process, on_mapping, p}))
 		return p;
@@ -274,7 +274,7 @@ void processes_free(struct processes *p)
 	processes_free_records(p);
 	processes_files_free(p->files);
 	free(p->unheard);
-	processes_places_free(p->places);
+	container_labels_free(p->labels);
 	processes_groups_free(p->groups);
 	processes_parents_free(p->parents);
 	free(p);

@@ -34,7 +34,7 @@ struct processes_record {
 	char comm[16];
 	double named_at;                   /* CLOCK_MONOTONIC seconds: when comm was read for the profile; 0: not yet */
 	char *cmdline, *container;         /* NULL unless the options ask for it */
-	uint32_t place;                    /* number of the container's name and runtime, see labels.c; 0: not known */
+	uint32_t label;                    /* number of its container's label; 0: not known */
 	char *program;                     /* its name with --merge and for its service; NULL likewise */
 	char *service;                     /* NULL: not needed yet */
 	struct discovery_service_own *own; /* what it says of its service; NULL: not asked for yet */

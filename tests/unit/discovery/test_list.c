@@ -147,6 +147,23 @@ static void prints_a_table(void **state)
 	ps_free(&list);
 }
 
+static void names_runtimes_of_equal_names(void **state)
+{
+	struct ps_list list = example();
+
+	(void)state;
+	list.rows[0].container = (struct container){.id = "1", .name = "web", .runtime = "podman"};
+	list.rows[1].container = (struct container){.id = "2", .name = "web", .runtime = "docker"};
+	list.rows[2].container = (struct container){.id = "3", .name = "db", .runtime = "docker"};
+	list.rows[2].supported = true;
+	check_table(&list, 0,
+		    "  PID  INSIDE  VERSION  CONTAINER   THREADS  USER      COMMAND\n"
+		    "  812       -  3.11.2   podman:web        4  www-data  python3 app.py\n"
+		    "31337       7  3.14.0t  docker:web      128  5         gunicorn: worker [shop]\n"
+		    "40000       -           db                1  root      pypy3\n");
+	ps_free(&list);
+}
+
 static void prints_json(void **state)
 {
 	struct ps_list list = example(), none = {0};
@@ -199,11 +216,9 @@ static void prints_json_of_several_pythons(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_texts_printable),
-		cmocka_unit_test(writes_json_strings),
-		cmocka_unit_test(prints_a_table),
-		cmocka_unit_test(prints_json),
-		cmocka_unit_test(prints_json_of_several_pythons),
+		cmocka_unit_test(makes_texts_printable), cmocka_unit_test(writes_json_strings),
+		cmocka_unit_test(prints_a_table),        cmocka_unit_test(names_runtimes_of_equal_names),
+		cmocka_unit_test(prints_json),           cmocka_unit_test(prints_json_of_several_pythons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
