@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/wait_words.h"
+
 enum role {
 	NO_ROLE,
 	PASSES, /* waits for its caller: that decides */
@@ -249,10 +251,10 @@ static bool waits_itself(const struct idle *idle, const struct place *place, con
  */
 static bool asks_for(const char *wait)
 {
-	static const char *const answers[] = {"tcp ", "udp ", "unix ", "a pipe", "read", "process ", NULL};
-	static const char *const work[] = {"tcp on ", "tcp clients of ", "udp on ", NULL};
-	const char *until = strstr(wait, " until "), *colon = strstr(wait, ": ");
-	const char *what = until ? until + strlen(" until ") : colon ? colon + strlen(": ") : NULL;
+	static const char *const answers[] = {WAIT_TCP, WAIT_UDP, WAIT_UNIX, WAIT_PIPE, "read", WAIT_PROCESS, NULL};
+	static const char *const work[] = {WAIT_TCP WAIT_ON, WAIT_TCP_CLIENTS, WAIT_UDP WAIT_ON, NULL};
+	const char *until = strstr(wait, WAIT_UNTIL), *colon = strstr(wait, ": ");
+	const char *what = until ? until + strlen(WAIT_UNTIL) : colon ? colon + strlen(": ") : NULL;
 
 	if (!what)
 		return true;

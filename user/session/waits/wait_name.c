@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "kernel/calls.h"
+#include "profile/wait_words.h"
 #include "symbols/tasks/task_awaits.h"
 #include "symbols/tasks/task_read.h"
 
@@ -42,12 +43,12 @@ static void name_inet(const struct pybpf_wait *wait, char *out, size_t size)
 	char address[INET6_ADDRSTRLEN] = "";
 
 	if (wait->flags & PYBPF_WAIT_ACCEPTED) {
-		snprintf(out, size, "tcp clients of :%" PRIu32, wait->number);
+		snprintf(out, size, WAIT_TCP_CLIENTS ":%" PRIu32, wait->number);
 		return;
 	}
 	inet_ntop(six ? AF_INET6 : AF_INET, wait->address, address, sizeof(address));
-	snprintf(out, size, "%s %s%s%s%s:%u", wait->flags & PYBPF_WAIT_DATAGRAM ? "udp" : "tcp",
-		 wait->flags & PYBPF_WAIT_LISTENING ? "on " : "", six ? "[" : "", address, six ? "]" : "",
+	snprintf(out, size, "%s%s%s%s%s:%u", wait->flags & PYBPF_WAIT_DATAGRAM ? WAIT_UDP : WAIT_TCP,
+		 wait->flags & PYBPF_WAIT_LISTENING ? WAIT_ON : "", six ? "[" : "", address, six ? "]" : "",
 		 wait->number);
 }
 
@@ -90,7 +91,7 @@ static void name_unix(const struct pybpf_wait *wait, char *out, size_t size)
 	const bool abstract = !wait->text[0] && wait->text[1];
 	char text[TEXT_MAX];
 
-	snprintf(out, size, "unix%s%s%s", wait->text[0] || abstract ? " " : "", abstract ? "@" : "",
+	snprintf(out, size, "%s%s%s", wait->text[0] || abstract ? WAIT_UNIX : "unix", abstract ? "@" : "",
 		 read_text(wait, abstract, text));
 }
 
@@ -108,7 +109,7 @@ static void name_family(uint32_t family, char *out, size_t size)
 /* A child is not named where the state says that it is one. */
 static void name_process(const struct pybpf_wait *wait, char *out, size_t size)
 {
-	const char *what = wait->state == PYBPF_STATE_CHILD ? "" : "process ";
+	const char *what = wait->state == PYBPF_STATE_CHILD ? "" : WAIT_PROCESS;
 
 	if (wait->number)
 		snprintf(out, size, "%s%" PRIu32, what, wait->number);
@@ -157,12 +158,12 @@ static void name_file(const struct pybpf_wait *wait, char *out, size_t size)
 /* Names what has ended the wait for an epoll set. */
 static void name_ready(const struct pybpf_wait *wait, char *out, size_t size)
 {
-	static const char until[] = "epoll until ";
+	static const char until[] = "epoll" WAIT_UNTIL;
 	const size_t length = sizeof(until) - 1;
 
 	memcpy(out, until, sizeof(until));
 	if (wait->file == PYBPF_FILE_PIPE)
-		snprintf(out + length, size - length, "a pipe");
+		snprintf(out + length, size - length, WAIT_PIPE);
 	else
 		name_file(wait, out + length, size - length);
 }
