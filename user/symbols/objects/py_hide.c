@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Hides what stands beside the name of a secret: the value of an attribute or of a key, the item after it. Names are
- * taken from what was written of them, so that they may be of any type. Without a whole name the value is hidden, too.
+ * Decides what is hidden: what stands beside the name of a secret (the value of an attribute or of a key, the item
+ * after it), and parts of a text. Names are taken from what was written of them, so that they may be of any type.
+ * Without a whole name the value is hidden, too.
  */
 #include <string.h>
 
@@ -86,6 +87,31 @@ static enum py_next say_next(struct part part)
 bool py_hides_name(const struct py_values *v, const char *name)
 {
 	return !v->of.show_secrets && py_is_secret(name);
+}
+
+bool py_hides_member(struct py_values *v, bool named, uint64_t name, const char *text)
+{
+	struct py_object none;
+
+	if (text)
+		return py_hides_name(v, text);
+	if (v->of.show_secrets)
+		return false;
+	/* A combination of flags may have no name. */
+	return !named || !py_look_at(v, name, &none) || strcmp(none.type.name, "NoneType") != 0;
+}
+
+void py_hide_in_text(struct py_values *v, const uint8_t *units, size_t count, bool cut, unsigned unit, char *text,
+		     uint8_t *hidden)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t sign = 0;
+
+		memcpy(&sign, units + i * unit, unit);
+		text[i] = (char)(sign < 0x80 ? sign : 0x80);
+	}
+	v->has_secret_name = v->has_secret_name || cut || py_secret_is_name(text, count);
+	py_secret_mark(text, count, cut, hidden);
 }
 
 /* Where something is written next. */

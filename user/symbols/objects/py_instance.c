@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/secrets/py_secret.h"
 #include "symbols/objects/py_value_internal.h"
 
 /* Most bases of an object's type whose __slots__ are looked at. */
@@ -277,20 +276,6 @@ static bool write_old_instance(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* Returns whether the value of an enum's member is hidden: its name says so, or cannot be read. text: the name, or
- * NULL. */
-static bool hides_member(struct py_values *v, bool named, uint64_t name, const char *text)
-{
-	struct py_object none;
-
-	if (text)
-		return py_hides_name(v, text);
-	if (v->of.show_secrets)
-		return false;
-	/* A combination of flags may have no name. */
-	return !named || !py_look_at(v, name, &none) || strcmp(none.type.name, "NoneType") != 0;
-}
-
 /* Members of enum.Enum: the class makes _name_ and _value_. */
 bool py_write_enum(struct py_values *v, const struct py_object *o)
 {
@@ -302,7 +287,7 @@ bool py_write_enum(struct py_values *v, const struct py_object *o)
 		return false;
 	named = py_attribute(v, o, "_name_", &name);
 	text = named ? py_values_name(v, name) : NULL;
-	hides = hides_member(v, named, name, text);
+	hides = py_hides_member(v, named, name, text);
 	py_out_print(&v->out, "<%s", o->type.name);
 	if (text) {
 		py_out_text(&v->out, ".");

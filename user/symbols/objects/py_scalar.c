@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/secrets/py_secret.h"
 #include "symbols/objects/py_value_internal.h"
 #include "symbols/objects/string.h"
 
@@ -139,20 +138,6 @@ static bool write_complex(struct py_values *v, const struct py_object *o)
 	return done;
 }
 
-/* What is told of a text in ASCII: its secrets, to be hidden. */
-static void find_secrets(struct py_values *v, const uint8_t *units, size_t count, bool cut, unsigned unit, char *text,
-			 uint8_t *hidden)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint32_t sign = 0;
-
-		memcpy(&sign, units + i * unit, unit);
-		text[i] = (char)(sign < 0x80 ? sign : 0x80);
-	}
-	v->has_secret_name = v->has_secret_name || cut || py_secret_is_name(text, count);
-	py_secret_mark(text, count, cut, hidden);
-}
-
 void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_t count, bool cut, unsigned unit,
 		   enum py_quote quote)
 {
@@ -162,7 +147,7 @@ void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_
 	if (!hidden || !text)
 		py_out_text(&v->out, PY_VALUE_HIDDEN);
 	else if (!v->of.show_secrets)
-		find_secrets(v, units, count, cut, unit, text, hidden);
+		py_hide_in_text(v, units, count, cut, unit, text, hidden);
 	if (hidden && text)
 		py_out_quoted(&v->out, &(struct py_text){units, hidden, kept, unit, count > kept || cut}, quote);
 	free(hidden);

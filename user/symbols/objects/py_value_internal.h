@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What the files that write the text of objects share. From the bottom: py_read.c reads, py_type.c knows the types,
- * py_write.c writes an object by its type, py_hide.c what stands beside a name; the others write some types each, and
+ * py_write.c writes an object by its type, py_hide.c decides what is hidden; the others write some types each, and
  * py_value.c has the table of their writers, and the limits.
  */
 #ifndef SYMBOLS_PY_VALUE_INTERNAL_H
@@ -177,6 +177,17 @@ enum py_next {
 };
 /* Returns whether the value of what has that name is hidden. */
 bool py_hides_name(const struct py_values *v, const char *name);
+/*
+ * Returns whether the value of an enum's member is hidden: its name says so, or cannot be read. named: there is a name,
+ * an object at `name`; text: the name, or NULL.
+ */
+bool py_hides_member(struct py_values *v, bool named, uint64_t name, const char *text);
+/*
+ * Marks what is secret in a text of `count` characters of `unit` bytes in *hidden, and notes whether the text names a
+ * secret. cut: it goes on. *text: room for `count` characters.
+ */
+void py_hide_in_text(struct py_values *v, const uint8_t *units, size_t count, bool cut, unsigned unit, char *text,
+		     uint8_t *hidden);
 /* Adds an item of a sequence, or that it is hidden. *next: what the item before says, PY_NEXT_ANY for the first one. */
 void py_write_item(struct py_values *v, uint64_t item, enum py_next *next);
 /* Adds an attribute, name=value, whose value may be hidden; NULL: the name cannot be read. entries: all zero at first.
