@@ -6,20 +6,8 @@
 #include <errno.h>
 
 #include "cpython/facts.h"
+#include "cpython/structs.h"
 #include "discovery/internal.h"
-
-/* Py_AsyncioModuleDebugOffsets (Modules/_asynciomodule.c, the same in 3.14 and 3.15). */
-struct asyncio_table {
-	struct {
-		uint64_t size, name, awaited_by, is_task, awaited_by_is_set, coro, node;
-	} task;
-	struct {
-		uint64_t size, tasks_head;
-	} interpreter;
-	struct {
-		uint64_t size, running_loop, running_task, tasks_head;
-	} thread;
-};
 
 static bool is_pointer_inside(uint64_t offset, uint64_t size)
 {
@@ -28,7 +16,7 @@ static bool is_pointer_inside(uint64_t offset, uint64_t size)
 
 void discovery_read_asyncio(struct elf_file *elf, struct pybpf_asyncio *out)
 {
-	struct asyncio_table table;
+	struct cpython_asyncio_offsets table;
 	struct elf_section section;
 	struct elf_symbol init;
 

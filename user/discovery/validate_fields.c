@@ -6,13 +6,9 @@
 #include <string.h>
 
 #include "cpython/facts.h"
+#include "cpython/structs.h"
 #include "discovery/validate.h"
 
-/*
- * struct _stack_chunk (Include/cpython/pystate.h) begins with the previous chunk and its size in bytes: 16 KiB, doubled
- * until a frame fits (_PY_DATA_STACK_CHUNK_SIZE of 3.11 to 3.15). Others would be whole pages, too.
- */
-#define CHUNK_UNIT 4096
 /* No process frees as many code objects: it takes a microsecond to make one. */
 #define MOST_CODE_OBJECTS (1ull << 40)
 
@@ -50,13 +46,13 @@ struct data_stack {
 /* Returns whether the top lies in the chunk. Sets *previous to the chunk before it. */
 static bool chunk_has(const struct validation *v, uint64_t chunk, uint64_t top, uint64_t *previous)
 {
-	uint64_t fields[2]; /* previous, size */
+	struct cpython_stack_chunk head;
 
 	*previous = 0;
-	if (!validate_is_address(chunk) || validate_read(v, chunk, fields, sizeof(fields)))
+	if (!validate_is_address(chunk) || validate_read(v, chunk, &head, sizeof(head)))
 		return false;
-	*previous = fields[0];
-	return fields[1] % CHUNK_UNIT == 0 && top > chunk && top - chunk <= fields[1];
+	*previous = head.previous;
+	return head.size % CPYTHON_CHUNK_UNIT == 0 && top > chunk && top - chunk <= head.size;
 }
 
 /*

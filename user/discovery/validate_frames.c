@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "cpython/facts.h"
+#include "cpython/structs.h"
 #include "discovery/validate.h"
 
 /* Frames nearest the leaf of a thread, and frames of all threads. */
 #define MAX_FRAMES_OF_THREAD 64
 #define MAX_FRAMES           256
-/* FRAME_OWNED_BY_CSTACK, the last of enum _frameowner (3.14, 3.15; pycore_interpframe_structs.h). */
-#define LAST_OWNER 4
 /* _Py_CODEUNIT */
 #define UNIT 2
 
@@ -94,7 +93,7 @@ static const char *find_contradiction(const struct validation *v, const struct f
 	*is_function = owner < layout->owner_not_python;
 	*value = owner;
 	/* Other frames have None in place of a code object (3.13+). */
-	if (owner > LAST_OWNER || is_code(v, code) != *is_function)
+	if (owner > CPYTHON_LAST_OWNER || is_code(v, code) != *is_function)
 		return "a frame's owner";
 	*value = frame_u64(frame, layout->frame_position);
 	return *is_function && !is_inside(v, frame, code) ? "a frame's position" : NULL;

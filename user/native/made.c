@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/remote.h"
+#include "cpython/structs.h"
 #include "native/jit_files.h"
 #include "native/jit_images.h"
 #include "native/jitdump.h"
@@ -142,18 +143,13 @@ static void read_registered(pid_t pid, struct native_named *named, size_t count)
 		native_jit_find(pid, lists[i], named, count);
 }
 
-/*
- * What a trampoline calls, and how it ends (Python/asm_trampoline.S, 3.12 to 3.15). The last byte of the call is at the
- * address of a caller.
- */
 static bool is_trampoline(pid_t pid, uint64_t address)
 {
-	static const uint8_t plain[] = {0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},
-			     by_frame[] = {0xff, 0xd1, 0x5d, 0xc3};
-	uint8_t code[sizeof(plain)];
+	static const char plain[] = CPYTHON_TRAMPOLINE_PLAIN, by_frame[] = CPYTHON_TRAMPOLINE_BY_FRAME;
+	char code[sizeof(plain) - 1];
 
 	return !remote_read(pid, address - 1, code, sizeof(code)) &&
-	       (!memcmp(code, plain, sizeof(plain)) || !memcmp(code, by_frame, sizeof(by_frame)));
+	       (!memcmp(code, plain, sizeof(plain) - 1) || !memcmp(code, by_frame, sizeof(by_frame) - 1));
 }
 
 void native_find_made_names(pid_t pid, struct native_named *named, size_t count)

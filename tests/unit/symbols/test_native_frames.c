@@ -6,7 +6,7 @@
 #include "profile/mappings.h"
 #include "symbols/native/native_frames.h"
 #include "symbols/native/native_libraries.h"
-#include "symbols/native/native_plumbing.h"
+#include "cpython/plumbing.h"
 #include "symbols/native/native_roles.h"
 
 #define LIBPYTHON 1
@@ -457,12 +457,12 @@ static void test_plumbing(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(yes); i++) {
-		assert_true(native_is_plumbing(yes[i], true));
-		assert_false(native_is_plumbing(yes[i], false));
+		assert_true(cpython_is_plumbing(yes[i], true));
+		assert_false(cpython_is_plumbing(yes[i], false));
 	}
 	for (size_t i = 0; i < COUNT(no); i++)
-		assert_false(native_is_plumbing(no[i], true));
-	assert_true(native_is_plumbing("_start", false));
+		assert_false(cpython_is_plumbing(no[i], true));
+	assert_true(cpython_is_plumbing("_start", false));
 }
 
 /* A function of C++ may be called clone, and one of the interpreter's file, which is linked with it, PyObject_Call. */

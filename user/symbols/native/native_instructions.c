@@ -7,7 +7,7 @@
 
 #include "native/made.h"
 #include "symbols/native/native_frames_internal.h"
-#include "symbols/native/native_plumbing.h"
+#include "cpython/plumbing.h"
 
 struct native_library *native_frames_library(const struct native_frames *t, uint64_t frame)
 {
@@ -177,7 +177,7 @@ static bool is_plumbing(const struct native_frames *t, uint32_t file, const char
 
 	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
 	return !is_demangled &&
-	       (native_is_plumbing(name, library->about.is_interpreter) ||
+	       (cpython_is_plumbing(name, library->about.is_interpreter) ||
 		(library->is_made && !strncmp(name, NATIVE_MADE_TRAMPOLINE, strlen(NATIVE_MADE_TRAMPOLINE))));
 }
 

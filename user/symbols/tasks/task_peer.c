@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cpython/structs.h"
 #include "symbols/objects/py_frame.h"
 #include "symbols/objects/py_value_internal.h"
 #include "symbols/tasks/task_reader.h"
@@ -54,9 +55,6 @@ static const char *const names[] = {
 };
 _Static_assert(NAMES <= PY_NAMES_MAX, "all names are looked for at once");
 
-/* Items of a block of a deque (BLOCKLEN). */
-#define DEQUE_BLOCK 64
-
 /* Returns the first argument of the method whose frame it is, or 0. */
 static uint64_t self_of(struct task_reader *r, uint64_t frame)
 {
@@ -75,21 +73,18 @@ static bool is_one_of(uint64_t value, const uint64_t *targets, size_t count)
 	return false;
 }
 
-/*
- * Returns whether one of the targets is among the first items of a deque: the fields behind its header are its length,
- * its first and its last block, and where in the first one it begins; a block has a link before its items
- * (Modules/_collectionsmodule.c of 3.11 to 3.15).
- */
+/* Returns whether one of the targets is among the items of the first block of a deque. */
 static bool is_in_deque(struct py_values *v, uint64_t deque, const uint64_t *targets, size_t count)
 {
-	uint64_t fields[4], item;
+	struct cpython_deque d;
 	struct py_object o;
+	uint64_t item;
 
 	if (!py_look_at(v, deque, &o) || strcmp(o.type.name, "collections.deque") ||
-	    !py_get(v, o.fields, fields, sizeof(fields)))
+	    !py_get(v, o.fields, &d, sizeof(d)))
 		return false;
-	for (uint64_t i = 0; i < fields[0] && fields[3] + i < DEQUE_BLOCK; i++) {
-		if (!py_get(v, fields[1] + 8 + 8 * (fields[3] + i), &item, sizeof(item)))
+	for (uint64_t i = 0; i < d.length && d.begin + i < CPYTHON_DEQUE_BLOCK; i++) {
+		if (!py_get(v, d.first + 8 + 8 * (d.begin + i), &item, sizeof(item)))
 			return false;
 		if (is_one_of(item, targets, count))
 			return true;
@@ -124,19 +119,19 @@ static bool waits_for(struct task_reader *r, const uint64_t found[NAMES], const 
 
 /*
  * Returns the descriptor of asyncio's transport, or -1: the number that it was made with may be another file's since,
- * unless its socket is open. socket.sock_fd comes right behind the header (PySocketSockObject, 3.7 to 3.15).
+ * unless its socket is open.
  */
 static int descriptor_of(struct py_values *v, const uint64_t found[NAMES])
 {
+	struct cpython_socket socket;
 	uint64_t made_with;
 	struct py_object o;
-	int32_t fd;
 
 	if (!found[SOCK_FD] || !found[SOCK] || !py_read_int(&v->r, found[SOCK_FD], &made_with) ||
 	    !py_look_at(v, found[SOCK], &o) || strcmp(o.type.name, "socket") != 0 ||
-	    !py_get(v, o.fields, &fd, sizeof(fd)) || fd < 0 || (uint64_t)fd != made_with)
+	    !py_get(v, o.fields, &socket, sizeof(socket)) || socket.fd < 0 || (uint64_t)socket.fd != made_with)
 		return -1;
-	return fd;
+	return socket.fd;
 }
 
 static int find_descriptor(struct task_reader *r, uint64_t found[NAMES])

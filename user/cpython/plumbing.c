@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/native/native_plumbing.h"
+#include "cpython/plumbing.h"
 
 #include <fnmatch.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static bool has(const char *const *patterns, size_t count, const char *name)
 	return false;
 }
 
-bool native_is_plumbing(const char *name, bool is_of_interpreter)
+bool cpython_is_plumbing(const char *name, bool is_of_interpreter)
 {
 	return has(anywhere, sizeof(anywhere) / sizeof(*anywhere), name) ||
 	       (is_of_interpreter && has(in_interpreter, sizeof(in_interpreter) / sizeof(*in_interpreter), name));
