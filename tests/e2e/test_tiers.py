@@ -2,6 +2,7 @@
 """tests/tiers.py names tests that there are, and leaves none to make test-all that it does not name."""
 import fnmatch
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -56,6 +57,11 @@ def test_what_is_kept_is_there(every):
         parameters = [one for name, some in every.items() if key in (name, name.partition("::")[0]) for one in some]
         lost += [(key, one, parameters) for one in patterns or () if not fnmatch.filter(parameters, one) and not is_missing(one)]
     assert not lost
+
+
+def test_the_newest_python_is_not_named():
+    """By its number a row would be left to make test-all once there is a newer one."""
+    assert "%d.%d" % pythons.NEWEST not in pathlib.Path(tiers.__file__).read_text()
 
 
 def test_no_other_is_left_out(every):
