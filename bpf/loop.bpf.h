@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The walk of a sample and the code objects of its stack, step by step; with bpf_loop from begin to end. */
+/* The walk of a sample and the code objects of its stack, step by step; with bpf_loop from start to end. */
 #ifndef PYBPF_LOOP_BPF_H
 #define PYBPF_LOOP_BPF_H
 

@@ -48,7 +48,8 @@
 	  "without their time: the ring buffer or the memory for times was full, or the process was not known yet")    \
 	X(GIL_INTERPRETER, GIL, "interpreter", "in the interpreter, with the GIL")                                     \
 	X(GIL_OTHER_CODE, GIL, "other_code", "in code of other files, with the GIL")                                   \
-	X(GIL_UNKNOWN_CODE, GIL, "unknown_code", "in code that is not told from the interpreter's, with the GIL")      \
+	X(GIL_UNKNOWN_CODE, GIL, "unknown_code",                                                                       \
+	  "in code that cannot be distinguished from the interpreter's, with the GIL")                                 \
 	X(GIL_KERNEL, GIL, "kernel", "in the kernel, with the GIL")
 
 enum pybpf_counter {

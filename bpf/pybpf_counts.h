@@ -14,7 +14,7 @@ enum pybpf_kind {
 /* Which thread it is. Also the key of map thread_names. */
 struct pybpf_thread_key {
 	__u64 proc_id;
-	__u32 tid; /* 0 if the thread is not told; so is the next */
+	__u32 tid; /* 0 if the thread is not counted by itself; so is the next */
 	/* When the thread was started, ms since boot modulo 2^32: the process's next thread may get the same TID. */
 	__u32 tid_start_ms;
 };

@@ -98,8 +98,8 @@
 #define PYBPF_FRAME_STATE      92
 #define PYBPF_FRAME_FRAME      8
 /*
- * To 3.10, before f_localsplus: f_iblock, a char in 3.x, and f_blockstack, so many PyTryBlock of three ints, whose
- * third is the level.
+ * To 3.10, before f_localsplus: f_iblock, a char in 3.x, and f_blockstack, of which f_iblock PyTryBlock of three ints
+ * are in use. The third is the level.
  */
 #define PYBPF_BLOCK_COUNT_BEFORE_LOCALS 248
 #define PYBPF_BLOCKS                    20

@@ -19,8 +19,8 @@ struct pybpf_runtime {
 	__u64 code_type;      /* &PyCode_Type, or 0 */
 	__u32 layout;         /* index into map layouts */
 	__u16 refused;        /* the memory of one of several contradicts its layout: it is not sampled */
-	__u16 thread_bias;    /* of its C library: pthread_self() lies so many bytes below the thread pointer */
-	__u32 code_before;    /* the interpreter's machine code begins so many bytes before interp_head */
+	__u16 thread_bias;    /* of its C library: pthread_self() lies this many bytes below the thread pointer */
+	__u32 code_before;    /* the interpreter's machine code begins this many bytes before interp_head */
 	__u32 code_size;      /* its bytes; 0: not known */
 	struct pybpf_asyncio asyncio;
 };

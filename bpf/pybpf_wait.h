@@ -162,7 +162,7 @@ _Static_assert(sizeof(struct pybpf_wait_key) == 48, "pybpf_wait_key has no hidde
 /* A wait that has ended, or the time after it until the thread had a CPU: a part of the time under its key. */
 struct pybpf_interval_event {
 	struct pybpf_event event;
-	__u64 time_ns; /* its begin, in pybpf's CLOCK_MONOTONIC */
+	__u64 time_ns; /* its start, in pybpf's CLOCK_MONOTONIC */
 	__u64 ns;
 	struct pybpf_wait_key key;
 };

@@ -10,13 +10,13 @@
 /* Only samples of threads that hold the GIL, or that are attached in a free-threaded build. */
 const volatile bool cfg_gil;
 /*
- * --mode=gil: waits for the GIL are told from each other, and other waits with the GIL from those without; samples of
- * threads that hold it are counted, and no others.
+ * --mode=gil: waits for the GIL are distinguished from each other, and other waits with the GIL from those without;
+ * samples of threads that hold it are counted, and no others.
  */
 const volatile bool cfg_gil_waits;
 /* Only samples of threads that raise or handle an exception. */
 const volatile bool cfg_exception;
-/* Samples within a garbage collection are told apart. */
+/* Samples within a garbage collection are marked. */
 const volatile bool cfg_gc;
 
 /* Returns the runtime that was walked, or NULL. */

@@ -166,7 +166,7 @@ static __noinline int leave_asleep(struct pybpf_thread *thread, struct leaving *
 {
 	bool goes_on = gil_wait_goes_on(thread, leaving);
 
-	/* A holder that is there for a shorter time than is wanted is not told. */
+	/* A holder of the GIL for a shorter time than is wanted is not reported. */
 	if (!goes_on ||
 	    (leaving->holder_stack_id != thread->holder_stack_id && thread->gil_waited_ns >= cfg_min_block_ns))
 		add_gil_sleeps(thread);

@@ -86,7 +86,7 @@ static __always_inline void wait_describe_copy(struct pybpf_wait *wait, WAIT_THR
 
 /* CLOCK_TAI is the last clock of include/uapi/linux/time.h. */
 #define WAIT_CLOCKS 12
-/* No address of a program is less, nor are so many descriptors in an array that a program polls. */
+/* No address of a program is less, and no program polls as many descriptors. */
 #define WAIT_PAGE 4096
 /* FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, also with FUTEX_CLOCK_REALTIME: include/uapi/linux/futex.h */
 #define WAIT_FUTEX_MONOTONIC 0x89

@@ -94,8 +94,8 @@ static __always_inline bool is_accepted(struct sock *sk)
 }
 
 /*
- * Describes a socket: whom it talks to or, while it listens, where. Clients of a server are not told apart: there would
- * be a name for each.
+ * Describes a socket: whom it talks to or, while it listens, where. Clients of a server are not distinguished: there
+ * would be a name for each.
  */
 static __always_inline void describe_socket(struct pybpf_wait *wait, struct file *file)
 {

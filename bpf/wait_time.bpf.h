@@ -67,7 +67,7 @@ bool waits_on;
 /* Time that found no room in map wait_times, and threads that found none in map threads. */
 __u64 wait_lost_ns, threads_lost;
 
-/* Waits of which it is not told what they were for, as map waits is full. */
+/* Waits whose cause was not recorded, as map waits is full. */
 __u64 waits_unnamed;
 
 /* Intervals that found no room in the ring buffer or in user space. */

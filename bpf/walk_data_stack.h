@@ -2,7 +2,7 @@
 /*
  * The running frame of 3.11 and 3.12 as the thread's data stack tells it, where the cframe does not.
  *
- * Each frame that is no generator's lies on the data stack, one behind the other, from the begin of a chunk to the
+ * Each frame that is no generator's lies on the data stack, one behind the other, from the start of a chunk to the
  * thread state's datastack_top (_PyThreadState_PushFrame). So the last one there is known without any link. It is the
  * running frame, unless generators run above of it: those are listed by the thread state's exc_info, the innermost
  * first, and the frame of each lies in the generator object, behind its item of the list (gen_send_ex).

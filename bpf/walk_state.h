@@ -50,7 +50,7 @@ _Static_assert(PYBPF_FRAME_WINDOW <= WALK_FRAME_MASK + 1, "every offset of a fra
 /* Signatures of code objects, by address. */
 #define WALK_MEMO      2048
 #define WALK_MEMO_BITS 11
-_Static_assert(WALK_MEMO == 1 << WALK_MEMO_BITS, "a place of the memo is a number of so many bits");
+_Static_assert(WALK_MEMO == 1 << WALK_MEMO_BITS, "a place of the memo is a number of this many bits");
 
 struct walk_memo {
 	__u64 code;

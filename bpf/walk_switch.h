@@ -162,7 +162,7 @@ static __always_inline int walk_end_unproved(struct walk *w, const struct pybpf_
  * YIELD_VALUE), and the caller is then only in a register. So each register is tried: the frame that the loop works on
  * is the one whose chain comes to an entry frame and that the data stack has not popped. In 3.11 and 3.12 the cframe
  * may be the one that is not ready, or lie on a C stack that greenlet has put away: there the data stack tells. A stack
- * that is found in none of these ways is not told.
+ * that is found in none of these ways is not reported.
  */
 static __always_inline int walk_end(struct walk *w, const struct pybpf_layout *l, enum walk_stop stop)
 {

@@ -17,11 +17,15 @@ BANNED = {
     "options.c": ('{"Only some of those, or of all (may be repeated)", options},\n', 1),
     "switch.h": ("/* There can only be leavings of one. */\n", 1),
     "tool.py": ("# A coroutine that is\n# none of Python's.\n", 1),
+    "begin.c": ("/* Reads it from the\n * begin to the end of a thread's begin. */\n", 2),
+    "factor.c": ("/* It takes so many\n * times as long, and finds no\n * place. */\n", 2),
     "page.1": (".Fl x\nshows the rest, as what\nit is.\n", 1),
 }
 PLAIN = """\
 /* Returns the lock; NULL: there is none. A thread runs so often that its stack changes. */
 /* Of course, of the two functions one changed. Of two functions, one grew: 17 so far, and as many of its end. */
+/* It has so many times that no place is found for them. */
+/* What the others begin with, at the beginning. */
 // Stands for a process. Option none is the default: nothing that changes it.
 """
 

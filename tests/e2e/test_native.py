@@ -53,7 +53,7 @@ def is_prefix(part, whole):
 
 
 def check_chains(run, chains):
-    """Each whole stack is a part of a chain from its begin on. Returns ({(chain, it is to its end): samples}, whole ones, all)."""
+    """Each whole stack is a part of a chain from its start on. Returns ({(chain, it is to its end): samples}, whole ones, all)."""
     met, whole, samples = collections.Counter(), 0, 0
     for stack, count in run.stacks():
         samples += count

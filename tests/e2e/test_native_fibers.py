@@ -63,7 +63,7 @@ def check_python(found):
 
 
 def is_part(shown, chain, is_marked):
-    """From the begin of the chain on, unless marked."""
+    """From the start of the chain on, unless marked."""
     shown = [name for name in shown if not name.startswith("[")]
     return any(chain[begin : begin + len(shown)] == shown for begin in range(len(chain) if is_marked else 1))
 

@@ -25,7 +25,7 @@ PACKAGES = (
     "pyarrow==26.0.1",
     "psycopg[binary]==3.3.9",
 )
-# What each does over and over, after what it imports; and the share of samples with a mark for anything but the begin.
+# What each does over and over, after what it imports; and the share of samples with a mark for anything but the start.
 LIBRARIES = {
     "numpy": (
         "import numpy as np\na = np.random.rand(200, 200)",

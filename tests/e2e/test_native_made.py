@@ -56,7 +56,7 @@ def is_part(shown, whole):
 
 
 def check(found, made, spin, is_stale=False):
-    """Whole chains are known ones from their begin; marked ones a part of these. Most are whole.
+    """Whole chains are known ones from their start; marked ones a part of these. Most are whole.
 
     An instruction alone may be met before its mapping is known. is_stale: above a mark there may be something that lay on
     the stack where the code before it had its return address.

@@ -63,7 +63,7 @@ def test_addresses_are_those_of_the_functions(whole, tmp_path):
     assert {lines[0][0] for lines in named.values()} >= {"nl_go", "outer", "twice"}, locations
     for address, [(name, _)] in named.items():
         assert re.search(r"(?m)^0*%x [tT] %s$" % (address, name), run("nm", whole)), (hex(address), name)
-        # What is inlined at the function's begin comes before it.
+        # What is inlined at the function's start comes before it.
         assert run("addr2line", "-f", "-i", "-e", whole, hex(address)).split("\n")[-3] == name, (hex(address), name)
 
 

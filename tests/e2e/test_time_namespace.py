@@ -53,6 +53,6 @@ def test_samples_have_their_time(namespace, spinning, tmp_path):
     records = [json.loads(line) for line in out.read_text().splitlines()]
     times = [event[0] for record in records for event in record.get("events", ())]
     assert len(times) >= 10, done.stderr
-    # Since the run's begin; some of them later than the first half of it, none long after its end.
+    # Since the run's start; some of them later than the first half of it, none long after its end.
     assert 0.5 * SECONDS * 1e9 <= max(times) <= (SECONDS + harness.PATIENCE) * 1e9, times[:3] + times[-3:]
     assert len(set(times)) > 0.9 * len(times)

@@ -31,7 +31,7 @@ MEMORY_KIB = 512
 DESCRIPTORS = 2
 # A map, and the folder, may have so many more for each epoch between the readings, and those that a busy machine adds to an epoch.
 ENTRIES_PER_EPOCH, ENTRIES = 0.1, 50
-# Those that forget what was used least (lru_hash) have all of their memory from the begin.
+# Those that forget what was used least (lru_hash) have all of their memory from the start.
 COUNTED = ("hash", "percpu_hash")
 NAME = re.compile(r".*-(\d{8})\.pybpf")
 

@@ -19,7 +19,7 @@ took = collections.defaultdict(list)
 most = collections.defaultdict(list)
 ran = collections.defaultdict(list)  # on a CPU
 lines = {}
-spans = []  # from the end of one step to the begin of the next but one: its callback cannot be longer
+spans = []  # from the end of one step to the start of the next but one: its callback cannot be longer
 
 
 class Passes:

@@ -44,7 +44,7 @@ def names(stack):
 
 
 def value(stacks, *wanted):
-    """The sum of the stacks that have all these frames; a name may be the begin of one: "[GIL"."""
+    """The sum of the stacks that have all these frames; a name may be the start of one: "[GIL"."""
     return sum(
         count
         for stack, count in stacks

@@ -4,7 +4,7 @@ begins anew at its end, so that fields far behind an object's start lie somewher
 import struct
 
 BASE, SIZE = 0x7F0000000000, 7168
-# Bytes at the begin for the fields of an interpreter, also for those beyond SIZE.
+# Bytes at the start for the fields of an interpreter, also for those beyond SIZE.
 INTERPRETER = 1024
 # Types lie within each other, so that no field that is written is in the place of another type's.
 TYPE_DISTANCE, TYPE_SIZE, TYPES = 96, 304, 16

@@ -73,7 +73,7 @@ int agent_limit_cost(struct agent *a)
 	return lower(a, used / (clock_s(CLOCK_MONOTONIC) - a->begin));
 }
 
-/* Notes what the last lowering has saved, once an epoch has been sampled at one rate from its begin to its end. */
+/* Notes what the last lowering has saved, once an epoch has been sampled at one rate from its start to its end. */
 static void note_saving(struct agent *a, double share)
 {
 	if (a->lowered_at <= 0 || a->rate_changed)

@@ -81,12 +81,12 @@ struct agent {
 		uint64_t id;             /* of the request */
 		struct agent_part *part; /* which it wants */
 		unsigned seconds;
-		struct profile *profile; /* of the samples since its begin; NULL: it has not begun, or is lost */
+		struct profile *profile; /* of the samples since its start; NULL: it has not begun, or is lost */
 		bool is_lost;            /* it lacks samples, and is to be answered so */
 		/* Valid once it has begun. */
 		double begin, end;              /* CLOCK_MONOTONIC seconds */
 		uint64_t begin_ns;              /* since 1970 */
-		struct session_account account; /* of the session at the begin */
+		struct session_account account; /* of the session at the start */
 	} pulled[AGENT_PULLED_MAX];
 	size_t nr_pulled;
 };
@@ -157,12 +157,12 @@ int agent_describe(struct agent_part *part, const struct session_account *accoun
 /* Adds samples to the profile of the epoch, and to those that clients wait for. arg: the part. Returns 0 or negative
  * errno. */
 int agent_keep_samples(const struct profile *profile, void *arg);
-/* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
+/* Returns whether the kernel's table of stacks is half full, beyond which some stacks find its places taken. */
 bool agent_is_half_full(const struct agent_part *part);
 
 /* pulled.c: the profiles that clients wait for. */
 
-/* Adds samples of a part to them. One that cannot take them is lost, which its client is told at the next turn. */
+/* Adds samples of a part to them. One that cannot take them is lost: its client gets an error at the next turn. */
 void agent_add_to_pulled(const struct agent_part *part, const struct profile *profile);
 /* Drops one. */
 void agent_remove_pulled(struct agent *a, size_t i);

@@ -91,7 +91,7 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 	add_plain(rows, "pybpf_clock_jumps_total", SERVE_COUNTER, (double)all->clock_jumps,
 		  "Times that the clock was set by more than a second.");
 	EACH_MODE("pybpf_epochs_unwritten_total", SERVE_COUNTER, m->unwritten,
-		  "Epochs that found no place in the folder: their samples are not in it.")
+		  "Epochs for which the folder had no room: their samples are not in it.")
 	EACH_MODE("pybpf_samples_asked_total", SERVE_COUNTER, m->asked,
 		  "Samples of epochs that have ended, lost ones among them.")
 	EACH_MODE("pybpf_samples_taken_total", SERVE_COUNTER, m->taken,

@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 
-/* Zeroed: nobody is told. */
+/* Zero-initialized: nobody is notified. */
 struct agent_notify {
 	int fd;            /* 0: no service manager asked for it */
 	double watchdog_s; /* interval in which the manager wants to hear of the agent; 0: none */
-	double next;       /* CLOCK_MONOTONIC seconds: when it is told next that the agent works */
+	double next;       /* CLOCK_MONOTONIC seconds: when the manager is notified next that the agent works */
 };
 
 /*
@@ -17,7 +17,7 @@ struct agent_notify {
  * in *error.
  */
 int agent_notify_open(struct agent_notify *notify, struct error *error);
-/* Tells a state, such as "READY=1". What cannot be told now is not told: nothing waits for the manager. */
+/* Sends a state, such as "READY=1". What cannot be sent now is not sent: nothing waits for the manager. */
 void agent_notify_tell(const struct agent_notify *notify, const char *state);
 /* Tells that the agent works, if that is due. To be called often. */
 void agent_notify_tell_alive(struct agent_notify *notify);

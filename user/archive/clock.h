@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The time by which the age of epochs is told. A clock that is set forward by mistake must not make them too old: their
- * files would be removed.
+ * The time by which the age of epochs is computed. A clock that is set forward by mistake must not make them too old:
+ * their files would be removed.
  */
 #ifndef ARCHIVE_CLOCK_H
 #define ARCHIVE_CLOCK_H

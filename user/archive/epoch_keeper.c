@@ -99,7 +99,7 @@ int archive_keeper_limit(struct archive_keeper *keeper, const struct archive_lim
 {
 	const struct keeper_request request = {.kind = KEEPER_LIMIT, .limits = *limits};
 
-	/* Where it finds no place, the disk does not answer, and the limits stay as they are. */
+	/* If the socket's queue is full, the disk does not answer, and the limits stay as they are. */
 	return child_send(keeper->process.socket, &request, sizeof(request), NULL, 0, MSG_DONTWAIT);
 }
 

@@ -46,7 +46,7 @@ static void answer(struct server *s, struct keeper_answer *a)
 	child_send(s->fd, a, sizeof(*a), NULL, 0, 0);
 }
 
-/* Copies a file from its begin. Returns 0 or negative errno. */
+/* Copies a file from its start. Returns 0 or negative errno. */
 static int copy(int from, int to)
 {
 	static char bytes[COPY_SIZE];

@@ -24,7 +24,8 @@ struct core_map {
 	uint64_t offset;     /* in the mapped file */
 	const char *path;    /* "": no file, or not known which */
 	bool readable, writable, executable;
-	bool listed; /* known from the list of files only: gcore(1) leaves out what is unchanged; rights are not told */
+	bool listed; /* known from the list of files only: gcore(1) leaves out what is unchanged; rights are not known
+		      */
 };
 
 struct core_thread {
@@ -48,7 +49,7 @@ struct core_file {
 	uint64_t entry; /* address in the program's file at which it began; 0: not known */
 	pid_t pid;
 	char comm[17], command[81]; /* its name, and the beginning of its command line */
-	int signal;                 /* that ended it; 0: none is told */
+	int signal;                 /* that ended it; 0: not known */
 	bool has_address;
 	uint64_t address; /* of the access that failed, if has_address */
 	uint64_t missing; /* bytes that the headers tell of and the file does not have: it is truncated */

@@ -78,7 +78,7 @@ struct procfs_call {
 };
 /*
  * Returns 0, -EAGAIN if the thread does not sleep (of a core file with the stack pointer), or another negative errno
- * where that is not told.
+ * where that is not known.
  */
 int procfs_read_call(pid_t pid, pid_t tid, struct procfs_call *out);
 /* What the scheduler has counted of a thread since its start. */

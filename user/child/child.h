@@ -31,8 +31,8 @@ typedef void child_main(int socket, void *state);
  */
 int child_start(struct child *child, const char *does, child_main *run, void *state, struct error *error);
 /*
- * Closes the socket and waits for the process to end, for at most so many seconds (INFINITY: as long as it takes); one
- * that was stopped is left to itself then. May be called twice, and on a zeroed struct.
+ * Closes the socket and waits for the process to end, for at most this many seconds (INFINITY: as long as it takes);
+ * one that was stopped is left to itself then. May be called twice, and on a zeroed struct.
  */
 void child_end(struct child *child, double patience_s);
 

@@ -162,7 +162,7 @@ bool cli_agent_has_receiver(const struct agent_push_options *options)
 	return false;
 }
 
-/* Rejects secrets that several hosts would be told. */
+/* Rejects secrets that would be sent to several hosts. */
 static int check_hosts(const struct agent_push_options *options)
 {
 	const struct push_options *common = &options->common;

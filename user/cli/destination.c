@@ -367,7 +367,7 @@ static int send_profile(struct cli_output *output, const struct profile *profile
 	if (!cli_output_through(output, write_kept, profile))
 		log_error("the profile was not sent, and is in %s: `pybpf report %s -o %s` sends it", output->path,
 			  output->path, output->receiver.url);
-	/* What is said of it is said. */
+	/* It was reported already. */
 	output->size = 0;
 	return CLI_FAILED;
 }

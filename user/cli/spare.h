@@ -8,7 +8,7 @@
 
 #include "output/file/file.h"
 
-/* Zeroed: there is none. */
+/* Zero-initialized: there is none. */
 struct cli_spare {
 	struct output_file file;
 	char path[PATH_MAX];

@@ -50,8 +50,8 @@ static int check_tasks(const struct discovery_python *python)
 }
 
 /*
- * With --mode=gil: checks that waits for the GIL can be told in one of a process's Pythons. Returns 0, or CLI_FAILED
- * after one sentence on stderr.
+ * With --mode=gil: checks that waits for the GIL can be recognized in one of a process's Pythons. Returns 0, or
+ * CLI_FAILED after one sentence on stderr.
  */
 static int check_gil(const struct discovery_python *pythons, size_t count)
 {

@@ -53,7 +53,7 @@ static int open_file(const char *path, uint32_t pid)
 
 	snprintf(root, sizeof(root), "/proc/%u/root", pid);
 	root_fd = pid && path[0] == '/' ? open(root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	/* That the process is not there is told later. */
+	/* A missing process is reported later. */
 	if (root_fd < 0) {
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (fd < 0)

@@ -135,10 +135,10 @@ struct diff {
 	enum diff_state state;
 	size_t tested, named; /* number of functions */
 	size_t likely;        /* likewise, of those that probably changed */
-	double pace;         /* what did not change took so many times as much after; amounts after are divided by it */
-	uint32_t only_other; /* the only function that named ones are compared with, or PROFILE_NONE */
-	double spread;       /* standard deviation of a function's own time between runs, as a part of itself */
-	bool assumed;        /* spread is what was assumed: less was measured, or nothing */
+	double pace;          /* unchanged code took this many times as much after; amounts after are divided by it */
+	uint32_t only_other;  /* the only function that named ones are compared with, or PROFILE_NONE */
+	double spread;        /* standard deviation of a function's own time between runs, as a part of itself */
+	bool assumed;         /* spread is what was assumed: less was measured, or nothing */
 	double least_noticeable; /* of all functions that are judged and not named */
 	double most_noticeable;  /* likewise */
 	bool loads_known;        /* all runs say how busy the machine was */

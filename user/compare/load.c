@@ -7,7 +7,7 @@
 
 /*
  * How far the means of both sides have to be apart, as a part of the machine, while none of the runs before is like one
- * after: then it cannot be told whether the load or the program made the difference.
+ * after: then nobody can know whether the load or the program made the difference.
  */
 #define UNEVEN 0.15
 

@@ -42,7 +42,7 @@ static int merge_processes(struct diff_map *map, struct profile *merged, unsigne
 	return 0;
 }
 
-/* Where the functions begin: of a run, and of all runs after. NULL: lines are not told apart. */
+/* Where the functions begin: of a run, and of all runs after. NULL: lines are not distinguished. */
 struct beginnings {
 	const struct diff_beginnings *own, *after;
 };

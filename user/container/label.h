@@ -20,7 +20,7 @@ void container_labels_free(struct container_labels *labels);
 uint32_t container_labels_add(struct container_labels *labels, const struct container *container);
 /* Adds what has the number in `from`, with its label if that was written. Returns as container_labels_add(). */
 uint32_t container_labels_copy(struct container_labels *to, const struct container_labels *from, uint32_t number);
-/* Returns whether there are so many that unused ones should be left out: by copies of the others, and _replace(). */
+/* Returns whether unused ones should be left out, by copies of the others and _replace(): there are many. */
 bool container_labels_are_many(const struct container_labels *labels);
 /* Puts `fresh`, which is freed, in place of what `labels` has. */
 void container_labels_replace(struct container_labels *labels, struct container_labels *fresh);

@@ -427,7 +427,8 @@ static int visit_own(const char *id, void *arg)
 	snprintf(container.name, sizeof(container.name), "%s", id);
 	snprintf(container.runtime, sizeof(container.runtime), "%s", search->runtime);
 	cgroup = crun ? string_at(state, "cgroup-path") : runc_cgroup(search, state, inside, sizeof(inside));
-	/* Every process is below the root group: a container without a group of its own cannot be told from others. */
+	/* Every process is below the root group: a container without a group of its own cannot be distinguished from
+	 * others. */
 	if (cgroup && (cgroup[0] != '/' || !cgroup[1]))
 		cgroup = NULL;
 	ret = search->visit(&container, cgroup, search->arg);

@@ -169,7 +169,7 @@ struct cpython_tasks {
 	/* The other fields are of CPYTHON_TASKS_IN_SETS. */
 	struct cpython_task forms[CPYTHON_TASK_FORMS];
 	uint8_t wakeup_task; /* the task in a callback that wakes it */
-	/* The running loop: in PyThreadState.dict, so many bytes before thread_id, and there perhaps in a holder; */
+	/* The running loop: in PyThreadState.dict, this many bytes before thread_id, and there perhaps in a holder; */
 	uint8_t dict_before_id;
 	bool has_loop_holder;
 	uint8_t loop_behind_id[2]; /* if that is 0, in a field that many bytes behind thread_id, one of both */

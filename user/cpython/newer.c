@@ -38,7 +38,7 @@ void cpython_describe_left_out(const struct pybpf_layout *layout, char out[CPYTH
 	if (len < CPYTHON_LEFT_OUT_MAX && (!layout->tstate_executor || layout->frame_mark == PYBPF_NO_OFFSET))
 		len += (size_t)snprintf(out + len, CPYTHON_LEFT_OUT_MAX - len,
 					"; lines of code that the JIT or Nuitka has compiled may be wrong");
-	/* Code objects are told apart by their names and line tables in place of co_version. */
+	/* Code objects are distinguished by their names and line tables in place of co_version. */
 	if (len < CPYTHON_LEFT_OUT_MAX && layout->code_version == PYBPF_NO_OFFSET)
 		snprintf(out + len, CPYTHON_LEFT_OUT_MAX - len, "; samples take more time");
 }

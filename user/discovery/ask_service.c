@@ -79,7 +79,7 @@ static bool is(struct span key, const char *name)
 	return key.size == strlen(name) && !memcmp(key.text, name, key.size);
 }
 
-/* Takes what KEY=VALUE,KEY=VALUE says, as OpenTelemetry's programs are told it. */
+/* Takes what KEY=VALUE,KEY=VALUE says, the form of OpenTelemetry's variables. */
 static void read_resource(const char *text, size_t size, struct discovery_service_own *own)
 {
 	for (const char *end = text + size; text < end;) {

@@ -4,7 +4,7 @@
 #include "cpython/newer.h"
 #include "discovery/discovery.h"
 
-/* More builds of newer versions than this are not said. */
+/* Most builds of newer versions that are reported. */
 #define MAX_WARNED 16
 
 void discovery_warn_newer(const struct discovery_python *python)

@@ -24,8 +24,8 @@ struct task_sockets {
 /* Begins with tasks of a process, in whose network the sockets are read once if one is not known. */
 void task_sockets_begin(struct task_sockets *s, pid_t pid);
 /*
- * Writes the peer of a descriptor of the process. A connection of a server is told by its own port, since clients have
- * another one each time. Returns false if it is no socket of TCP or UDP, or not known.
+ * Writes the peer of a descriptor of the process. A connection of a server is described by its own port, since clients
+ * have another one each time. Returns false if it is no socket of TCP or UDP, or not known.
  */
 bool task_sockets_find(struct task_sockets *s, int fd, struct pybpf_wait *peer);
 

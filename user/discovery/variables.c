@@ -40,7 +40,7 @@ struct load {
 	uint8_t rest;     /* bytes of the instruction after it */
 };
 
-/* Decodes the load of a variable at the begin of a function. Returns 0, or -ENOENT. */
+/* Decodes the load of a variable at the start of a function. Returns 0, or -ENOENT. */
 static int decode_load(const struct discovery_symbols *symbols, const char *name, uint64_t *out)
 {
 	static const struct {

@@ -299,7 +299,7 @@ int discovery_find_version(const struct discovery_symbols *symbols, uint32_t off
 	if (count < 0)
 		return count;
 	if (!count || (count < 2 && !hex))
-		return error_set(error, -ENOTSUP, "what tells its version for sure was stripped%s%s",
+		return error_set(error, -ENOTSUP, "the symbols that identify its version were stripped%s%s",
 				 count ? ": found only its " : "", out->source);
 	first = first_source(found);
 	out->major = found[first].major;

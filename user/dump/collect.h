@@ -40,7 +40,7 @@ struct dump_collector {
 	const struct dump_peers *peers;
 	struct dump_locals_wanted locals;
 	struct dump_freeze freeze; /* the threads that are stopped: all of them, or the one that is being read */
-	uint64_t vain_ns;          /* of waiting for threads that did not stop */
+	uint64_t stop_timeout_ns;  /* time that was spent waiting for threads that did not stop */
 	uint64_t native_moment;    /* as dump_read_native() takes it */
 	struct discovery_python *pythons;
 	struct dump_collector_runtime runtimes[PYBPF_MAX_RUNTIMES];

@@ -308,11 +308,11 @@ static int stop_and_read(struct dump_collector *c, const struct dump_known *know
 	int err, found;
 
 	*what = STOPPED_ELSE;
-	err = dump_freeze_thread(c->pid, thread->tid, STOP_PATIENCE_NS - c->vain_ns, &c->freeze);
+	err = dump_freeze_thread(c->pid, thread->tid, STOP_PATIENCE_NS - c->stop_timeout_ns, &c->freeze);
 	if (err == -ESRCH)
 		return read_thread(c, known, thread);
 	if (err) {
-		c->vain_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+		c->stop_timeout_ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
 		thread->native_unread = true;
 		tell_not_stopped(c, err);
 		return 0;
@@ -335,7 +335,7 @@ static int read_stopped(struct dump_collector *c, const struct dump_known *known
 	int err = 0, native = 0;
 
 	/* Even to let go of one that does not stop is waited for. */
-	if (c->vain_ns >= STOP_PATIENCE_NS) {
+	if (c->stop_timeout_ns >= STOP_PATIENCE_NS) {
 		thread->native_unread = true;
 		return 0;
 	}

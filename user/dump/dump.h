@@ -153,7 +153,7 @@ const struct dump_thread *dump_find_unsure_holder(const struct dump_process *pro
 /* Returns the thread for whose end this one waits, in threading.Thread.join(); NULL: for none, or it is not known. */
 const struct dump_thread *dump_find_joined(const struct dump_process *process, const struct dump_thread *thread);
 
-/* Returns whether the thread collects garbage; *known: whether that can be told. */
+/* Returns whether the thread collects garbage; *known: whether that is known. */
 bool dump_collects(const struct dump_process *process, const struct dump_thread *thread, bool *known);
 /* Returns whether garbage is collected in an interpreter of the process; *known as above. */
 bool dump_is_collecting(const struct dump_process *process, bool *known);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "dump/dump.h"
 
-/* Texts of at most so many bytes are printed again. */
+/* Longest text, in bytes, that is printed again. */
 #define SHORT_TEXT 40
 
 /* What objects are called that are described alike: "Point" of "<Point object>" and "<Point x=1>". */

@@ -244,7 +244,7 @@ void dump_native_free(struct dump_native *native)
 	*native = (struct dump_native){.count = 0};
 }
 
-/* Mappings may be told by paths from outside of the process's root, whose end is the path inside. */
+/* Mappings may have paths from outside of the process's root, whose end is the path inside. */
 static bool is_file(const char *mapped, const char *inside)
 {
 	size_t len = strlen(mapped), end = strlen(inside);

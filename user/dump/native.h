@@ -53,7 +53,7 @@ void dump_native_free(struct dump_native *native);
 
 /*
  * Finds the function of Python that called each frame: the thread's frames as walked, with their numbers, are known.
- * Where it does not fit, nothing is said of callers.
+ * Where it does not fit, callers are left out.
  */
 void dump_native_merge(struct dump_thread *thread);
 

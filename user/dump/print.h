@@ -13,7 +13,7 @@ struct json;
 
 /* text_stack.c */
 
-/* Prints the functions of a stack, each line behind so many blanks; with a thread's variables or NULL. */
+/* Prints the functions of a stack, each line behind this many blanks; with a thread's variables or NULL. */
 void dump_print_stack(const struct dump_process *process, const struct dump_thread *thread, uint32_t stack,
 		      enum dump_style style, int indent, FILE *out);
 
@@ -21,7 +21,7 @@ void dump_print_stack(const struct dump_process *process, const struct dump_thre
 
 /* Prints a time with the unit that fits it. */
 void dump_print_seconds(double seconds, FILE *out);
-/* Prints the begin of a thread's line: what it is called. */
+/* Prints the start of a thread's line: what it is called. */
 void dump_print_thread_name(const struct dump_thread *thread, FILE *out);
 /* Prints what a thread does, from its state to what it did since the earlier snapshot, which may be NULL. */
 void dump_print_doing(const struct dump_process *process, const struct dump_process *before,

@@ -8,7 +8,7 @@
 #include "base/intern.h"
 #include "dump/tasks.h"
 
-/* Cycles that are told, and tasks of one of them: a process may have all tasks await each other. */
+/* Most cycles that are printed, and tasks of one of them: a process may have all tasks await each other. */
 #define MAX_CYCLES 1000
 #define MAX_CYCLE  1000
 
@@ -18,7 +18,7 @@ enum mark {
 	VISITED,
 };
 
-/* What tasks that are told together have in common; the key is all but the last member. */
+/* What tasks that are printed together have in common; the key is all but the last member. */
 struct group {
 	uint64_t tstate;
 	uint32_t awaiter; /* index; UINT32_MAX: none */
@@ -45,7 +45,7 @@ struct tree {
 	struct level *open; /* what is awaited by those */
 	size_t depth, cycles;
 	uint32_t *next_alike; /* the next task of its group; 0: none */
-	bool *follows;        /* it is told with an earlier one of its group */
+	bool *follows;        /* it is printed with an earlier one of its group */
 	uint32_t *alike;
 	void (*visit)(const struct dump_step *step, void *arg);
 	void *arg;
@@ -90,7 +90,7 @@ static int make_tree(struct tree *t)
 	}
 	for (size_t i = 2; i < n + 2; i++)
 		t->first[i] += t->first[i - 1];
-	/* Each is the end of those so far, and with all of them the begin of the next one's. */
+	/* Each is the end of those so far, and with all of them the start of the next one's. */
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = 0; j < tasks->items[i].nr_awaiters; j++)
 			t->awaited[t->first[tasks->items[i].awaiters[j] + 1]++] = (uint32_t)i;
@@ -98,7 +98,7 @@ static int make_tree(struct tree *t)
 	return 0;
 }
 
-/* Returns whether the task may be told with others: it is suspended, awaits no task, and at most one awaits it. */
+/* Returns whether the task may be printed with others: it is suspended, awaits no task, and at most one awaits it. */
 static bool may_be_alike(const struct tree *t, uint32_t i)
 {
 	const struct dump_task *task = &t->tasks->items[i];
@@ -155,7 +155,7 @@ static size_t list_alike(struct tree *t, uint32_t task)
 	return count;
 }
 
-/* Returns whether the task, which is on the path, is told to close a cycle. */
+/* Returns whether the task, which is on the path, is reported as the end of a cycle. */
 static bool closes_cycle(struct tree *t, uint32_t task, struct dump_step *step)
 {
 	step->begin = t->places[task];

@@ -19,7 +19,7 @@
 #define FETCH_SERVERS_MAX 8
 /* Bytes of a build-id. */
 #define FETCH_ID_MAX 32
-/* A server that sends nothing for so many seconds is given up. */
+/* Seconds after which a server that sends nothing is given up. */
 #define FETCH_SILENCE_S_DEFAULT 20.0
 
 struct fetch;
@@ -53,7 +53,7 @@ struct fetch_answer {
  * deadline_s on CLOCK_MONOTONIC. The answer comes by fetch_wait(). Returns 0, or -EPIPE if the process is gone.
  */
 int fetch_ask(struct fetch *fetch, const uint8_t *id, size_t id_size, uint32_t server, double deadline_s);
-/* Waits for the answer for at most so many seconds. Returns 0 and *answer, or -EINPROGRESS. */
+/* Waits for the answer for at most this many seconds. Returns 0 and *answer, or -EINPROGRESS. */
 int fetch_wait(struct fetch *fetch, double seconds, struct fetch_answer *answer);
 
 /* Ends the process, whatever it does. Frees *ended and sets it to NULL; may be called with NULL there. */

@@ -133,7 +133,7 @@ static int reopen_sampler(struct kernel *k)
 			kernel_sampler_add(k, i, fds);
 		count += opened;
 	}
-	/* They have the rate that was asked for at the begin. */
+	/* They have the rate that was asked for at the start. */
 	if (count)
 		kernel_vary_rate(k);
 	return count;

@@ -10,7 +10,7 @@
 #define SHIFT_PERIODS 4
 /* The share of the rate by which a stretch differs at most. */
 #define SHARE_MAX 0.05
-/* A stretch has at least so many ticks and takes at least so long. */
+/* Fewest ticks, and shortest time, of a stretch. */
 #define TICKS   64
 #define SECONDS 1.0
 

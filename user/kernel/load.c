@@ -39,7 +39,7 @@
 /* Room for a thousand starts in a second, each with some events, while pybpf has to wait for a CPU. */
 #define PROCESS_RING_BYTES (1u << 20)
 #define MAX_THREAD_NAMES   16384
-/* One of so many counts may be of samples without Python frames. */
+/* One of this many counts may be of samples without Python frames. */
 #define NO_FRAMES_PART 4
 /* Cgroups of containers that start during a run, or restart. */
 #define MORE_CGROUPS 1024

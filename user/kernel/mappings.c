@@ -23,7 +23,7 @@
 #define BUFFER_PAGES_MIN 16
 /* Most pages of all buffers, on machines with more than 64 CPUs. */
 #define ALL_PAGES 8192
-/* The reader is woken by so many bytes. */
+/* Number of bytes that wake the reader. */
 #define WAKE_BYTES (32 * 1024)
 
 /* A buffer with less free room than this may have had no room for a record. */

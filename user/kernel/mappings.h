@@ -24,7 +24,7 @@ void kernel_mappings_consume(struct kernel_mappings *m);
 
 /*
  * Returns whether there are no records of a CPU, from 0 on, as it is offline, or has been since the last call: the
- * kernel takes the events of such a CPU away for good (perf_event_exit_cpu()). That is told by the time for which its
+ * kernel takes the events of such a CPU away for good (perf_event_exit_cpu()). That shows in the time for which its
  * event was enabled, so it takes two calls, some time apart; what was mapped there meanwhile counts as a lost record.
  */
 bool kernel_mappings_lacks(struct kernel_mappings *m, int cpu);

@@ -13,7 +13,7 @@
  */
 int kernel_perf_open(const struct perf_event_attr *attr, int cpu);
 
-/* The buffer of an event's records. Zeroed: there is none. */
+/* The buffer of an event's records. Zero-initialized: there is none. */
 struct kernel_perf_buffer {
 	struct perf_event_mmap_page *head; /* the memory that the kernel shares: a page, then the records */
 	size_t size;                       /* of the records, in bytes */
@@ -21,7 +21,7 @@ struct kernel_perf_buffer {
 };
 
 /*
- * Makes a buffer of so many pages, a power of two, for the event's records, and takes over its descriptor. Returns 0,
+ * Makes a buffer of `pages` pages, a power of two, for the event's records, and takes over its descriptor. Returns 0,
  * or negative errno; -EPERM: the user's limit of such memory (kernel.perf_event_mlock_kb).
  */
 int kernel_perf_map(struct kernel_perf_buffer *buffer, int fd, size_t pages);

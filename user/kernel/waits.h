@@ -67,7 +67,7 @@ int kernel_get_gil_waits(const struct kernel *k, struct pybpf_gil_waits *waits);
 /* Most distinct peers, files and processes that are waited for; those of further waits are not named. */
 #define KERNEL_WAITS_MAX 4096
 
-/* Returns how many waits there were of which is not told what they were for, since there were more. */
+/* Returns the number of waits whose cause was not recorded, as the map was full. */
 uint64_t kernel_get_unnamed_waits(const struct kernel *k);
 
 /* Time for which there was no room, in ns, and threads for which there was none. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * All ways on from the instruction are gone, those behind a call last: what is reached without a call belongs to the
- * function for sure. The returns that are reached behind the fewest calls decide, if they agree.
+ * Follows all paths from the instruction, those behind a call last: what is reached without a call certainly belongs to
+ * the function. The returns that are reached behind the fewest calls decide, if they agree.
  */
 #include "native/ahead.h"
 
@@ -55,7 +55,7 @@ struct ahead {
 	uint32_t calls; /* on the way to what is looked at now */
 	/* The return that decides. */
 	uint32_t end;
-	uint32_t rule; /* of the begin */
+	uint32_t rule; /* of the start */
 	bool is_wrong; /* returns, or ways, contradict each other */
 	struct kept_page pages[PAGES_KEPT];
 };

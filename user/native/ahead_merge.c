@@ -47,7 +47,7 @@ static uint32_t free_until(const struct merge *m, uint32_t end)
 	return end;
 }
 
-/* Adds a row whose begin has no rule yet. */
+/* Adds a row whose start has no rule yet. */
 static void push_new(struct merge *m, uint32_t start, uint32_t end, uint32_t rule)
 {
 	end = free_until(m, end);

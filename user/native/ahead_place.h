@@ -8,7 +8,7 @@
 
 #include "native/x86.h"
 
-/* The stack pointer, or the frame pointer, at the begin of the search, and so many bytes more. */
+/* The stack pointer, or the frame pointer, at the start of the search, plus a number of bytes. */
 enum ahead_base {
 	AHEAD_NOTHING, /* anything else */
 	AHEAD_SP,
@@ -29,7 +29,7 @@ struct ahead_frame {
 struct ahead_place {
 	struct ahead_value sp;
 	struct ahead_frame bp;
-	struct ahead_value written; /* below it on the stack lies what was stored since the begin */
+	struct ahead_value written; /* below it on the stack lies what was stored since the start */
 	struct ahead_value kept_at; /* where the frame pointer was stored since; NOTHING: nowhere */
 	struct ahead_frame kept;    /* what it was then */
 };

@@ -406,7 +406,7 @@ static int run_extended(struct machine *m, struct dwarf_cursor *c, uint8_t opcod
 		save(m, dwarf_read_uleb(c), PLACE_OTHER, 0);
 		dwarf_skip(c, dwarf_read_uleb(c));
 		return 0;
-	case 0x2e: /* GNU_args_size: what is pushed for a call; the CFA is told besides */
+	case 0x2e: /* GNU_args_size: what is pushed for a call; the CFA has rows of its own */
 		dwarf_read_uleb(c);
 		return 0;
 	case 0x2f: /* GNU_negative_offset_extended */

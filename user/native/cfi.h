@@ -31,7 +31,7 @@ int cfi_make_rows(const struct cfi_common *common, struct dwarf_cursor program, 
 
 /*
  * Returns the rule of a CFA that is offset bytes above the stack pointer, or the frame pointer, in a function that has
- * saved the caller's frame pointer so many bytes below the CFA; 0: it is in its register.
+ * saved the caller's frame pointer this many bytes below the CFA; 0: it is in its register.
  */
 uint32_t cfi_rule(bool by_bp, int64_t offset, int64_t saved_below);
 

@@ -15,7 +15,7 @@
 #define TEXT_MAX (32 * 1024)
 /*
  * Most bytes of a list of template arguments, and of one in such a list; the last arguments, that find no room, are
- * left out. What is said of std::map<Key, ...> is which keys it has, and not how they are allocated.
+ * left out. std::map<Key, ...> shows which keys it has, and not how they are allocated.
  */
 #define LIST_MAX  64
 #define INNER_MAX 32

@@ -424,8 +424,8 @@ static bool reach(struct flow *f, uint32_t index)
 }
 
 /*
- * Finds the instructions that are the function's for sure: what follows a call is if it leads to a return, which it can
- * only if the stack is as the call's function left it.
+ * Finds the instructions that are certainly the function's: what follows a call is if it leads to a return, which it
+ * can only if the stack is as the call's function left it.
  */
 static void find_reached(struct flow *f)
 {

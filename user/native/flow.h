@@ -18,7 +18,7 @@
 struct flow_row {
 	uint64_t start, end; /* addresses as linked */
 	uint32_t rule;
-	bool is_certain; /* its function is one for sure, by a symbol or a call */
+	bool is_certain; /* its function is certainly one, by a symbol or a call */
 	bool is_begin;   /* of a function */
 };
 

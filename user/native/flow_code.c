@@ -253,7 +253,7 @@ void flow_code_find_starts(struct flow_code *c)
 	struct elf_segment segments[SEGMENTS_MAX];
 	size_t nr_segments = c->nr_covered ? elf_file_code_segments(c->elf, segments, SEGMENTS_MAX) : 0;
 
-	/* Linkers write the begin of the code into libraries, which is any part of a function. */
+	/* Linkers write the start of the code into libraries, which is any part of a function. */
 	flow_code_note(c, elf_file_entry(c->elf), FLOW_BEGIN_PERHAPS);
 	elf_file_functions(c->elf, note_symbol, c);
 	note_relocations(c);

@@ -25,12 +25,12 @@ struct flow_place {
 
 #define FLOW_UNKNOWN (-1)
 
-/* At a function's begin: the return address is on the stack. */
+/* At a function's start: the return address is on the stack. */
 #define FLOW_PLACE_BEGIN ((struct flow_place){8, FLOW_UNKNOWN, FLOW_UNKNOWN, 0, 0, FLOW_UNKNOWN, FLOW_UNKNOWN})
 
 enum flow_step {
 	FLOW_GOES_ON,
-	FLOW_IS_LOST, /* what the instruction does cannot be told */
+	FLOW_IS_LOST, /* what the instruction does is not known */
 	FLOW_IS_NONE, /* no function of a compiler's does that: something is taken for what it is not */
 };
 

@@ -6,7 +6,7 @@
 #include "native/flow.h"
 
 /*
- * Puts the rows in order and makes one of those that overlap: that of a function which is one for sure stays; where
+ * Puts the rows in order and makes one of those that overlap: that of a function which is certainly one stays; where
  * that does not decide, there is no rule.
  */
 void flow_rows_settle(struct flow_rows *r);

@@ -111,7 +111,7 @@ static bool is_better(const struct native_named *known, const char *name, uint64
 static void try_names(const char *name, const struct elf_symbol *symbol, void *arg)
 {
 	const struct search_names *search = arg;
-	/* Assembly without a size: only what begins there is it for sure. */
+	/* Assembly without a size: only what begins there is certainly it. */
 	uint64_t size = symbol->size ? symbol->size : 1;
 
 	for (size_t i = native_count_below(search->named, search->count, symbol->value); i < search->count; i++) {

@@ -8,7 +8,7 @@
 
 #include "native/functions.h"
 
-/* Most records that are read, which takes a second. A process with so many made functions is not known. */
+/* Most records that are read, which takes a second. No process is known that has as many made functions. */
 #define NATIVE_JITDUMP_MAX (1 << 18)
 
 /*

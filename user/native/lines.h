@@ -36,7 +36,7 @@ size_t native_lines_bytes(const struct native_lines *l);
 
 /*
  * Finds the functions at an address, as linked, the outermost first, which is not inlined. out: NATIVE_INLINED_MAX.
- * Sets all but `place`. Returns their number; 0: nothing is said of the address; or -ENOMEM.
+ * Sets all but `place`. Returns their number; 0: the address has no line; or -ENOMEM.
  */
 int native_lines_find(struct native_lines *l, uint64_t address, struct native_line *out);
 

@@ -8,7 +8,7 @@
 
 #include "pybpf_native.h"
 
-/* Returns the pages of so many rows; of so many mappings and their head. */
+/* Returns the pages of this many rows; of this many mappings and their head. */
 uint32_t native_pages_of_rows(uint64_t rows);
 uint32_t native_pages_of_mappings(size_t mappings);
 

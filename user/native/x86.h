@@ -42,7 +42,7 @@ struct x86_instruction {
 	int64_t immediate; /* with sign; of jumps and calls: bytes from the next instruction on */
 };
 
-/* Decodes the instruction at the begin of the bytes. Returns false where they are not one that is known. */
+/* Decodes the instruction at the start of the bytes. Returns false where they are not one that is known. */
 bool x86_decode(const uint8_t *code, size_t size, struct x86_instruction *out);
 
 /* Returns whether the instruction may write a general register, but for push, pop, leave, enter, and calls. */

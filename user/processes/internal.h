@@ -214,7 +214,7 @@ void processes_list_versions(const struct processes *p, const struct processes_r
 struct processes_parents *processes_parents_new(void);
 /* Accepts NULL. */
 void processes_parents_free(struct processes_parents *parents);
-/* Notes the processes that were chosen by PID, above which no parents are told. */
+/* Notes the processes that were chosen by PID, above which parents are not reported. */
 void processes_begin_parents(const struct processes *p, const uint32_t *pids, size_t count);
 /* Notes who started a process. other: the record of who forked it, or of itself before an exec; NULL: not known. */
 void processes_note_parents(const struct processes *p, struct processes_record *process,

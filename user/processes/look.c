@@ -22,7 +22,7 @@
 #define PENDING_S 0.005
 /*
  * An answer that takes longer is missing: it usually takes a millisecond, and 0.1 s on a machine with work for ten
- * times its CPUs. Less than START_S, so that the shortest run tells of a helper that stands still from its begin on.
+ * times its CPUs. Less than START_S, so that the shortest run tells of a helper that stands still from its start on.
  */
 #define MISSING_S 0.4
 /* Interval between attempts at a process whose user's processes are not looked at for a while. */

@@ -52,7 +52,7 @@ struct profile_edit {
 	bool fold_imports;    /* of functions of the import system that call each other the first one stays */
 	bool merge_processes; /* those with the same name and container become one, without PID and attributes */
 	bool no_sources;      /* no source text */
-	bool no_native;       /* functions of compiled code, and what is said of them, are left out likewise */
+	bool no_native;       /* functions of compiled code, and notes about them, are left out likewise */
 	bool no_columns;      /* frames on the same line of a function are one, without its expressions */
 	bool no_account;      /* neither the account nor the facts of the run */
 	bool anonymize;       /* names become hashes; attributes, facts other than numbers, and sources are dropped */

@@ -174,10 +174,10 @@ static const struct place places[] = {
 
 #define NR_PLACES (sizeof(places) / sizeof(*places))
 
-/* What a function is that no place is: of a library or, as all functions that have no place may be, the program's. */
+/* The default for functions that are not in the table: a library's, or the program's. */
 static const struct place no_place;
 
-/* Most frames between the function that takes and the begin of a library's thread that does nothing else. */
+/* Most frames between the function that takes and the start of a library's thread that does nothing else. */
 #define THREAD_FRAMES_MAX 2
 
 struct idle {
@@ -247,7 +247,7 @@ static bool waits_itself(const struct idle *idle, const struct place *place, con
 /*
  * Returns whether what a loop waits for, or what ended its wait, is an answer: of a connection that the program made,
  * of a child. Work comes over connections that it accepts, and after a time. A named unix socket may be either.
- * Without a colon it is not told, as with --wait-detail=none.
+ * Without a colon the wait does not say it, as with --wait-detail=none.
  */
 static bool asks_for(const char *wait)
 {

@@ -25,7 +25,7 @@ struct profile_import {
 struct profile_imports {
 	struct profile_import *nodes; /* node 0 stands for all: its total is that of all imports, its self is 0 */
 	uint32_t count;
-	uint64_t of_threads; /* what the threads that import have in all; 0: threads are not told apart */
+	uint64_t of_threads; /* what the threads that import have in all; 0: threads are not distinguished */
 };
 
 /*

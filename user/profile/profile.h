@@ -108,7 +108,7 @@ struct profile_sample {
 	uint64_t count; /* where the value is time: how many waits, or CPU samples, it is the time of; else 0 */
 };
 
-/* The time when a part of a sample's value was taken; where values are time, a wait's begin, and value is its length.
+/* The time when a part of a sample's value was taken; where values are time, a wait's start, and value is its length.
  */
 struct profile_event {
 	uint64_t time_ns; /* since the run began */

@@ -83,7 +83,7 @@ static int inflate_stream(FILE *in, struct unpacked *u, struct saved_error *erro
 		result = inflate_chunk(&z, u, error, &err);
 	}
 	if (result == Z_STREAM_END && (z.avail_in || fgetc(in) != EOF))
-		err = saved_damaged(error, "something follows behind the profile's end");
+		err = saved_damaged(error, "there is data after the end of the profile");
 	inflateEnd(&z);
 	return err;
 }

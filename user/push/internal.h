@@ -33,7 +33,7 @@ struct push_message {
 	char suffix[PUSH_SUFFIX_MAX];
 };
 
-/* Shared by the process, its keeper and the process that pushes. Only numbers, which are told and not acted on. */
+/* Shared by the process, its keeper and the process that pushes. Only numbers, which are reported and not acted on. */
 struct push_shared {
 	_Atomic uint64_t taken_bytes; /* of bodies that were received, as they came */
 	_Atomic uint64_t found, sent, sent_bytes, retried, rejected_profiles, dropped[PUSH_CAUSES];

@@ -201,7 +201,7 @@ static int push_v1(struct push *push, const struct profile *p, const struct push
 	return err;
 }
 
-/* Makes a body of so many samples from the first one on. Returns 0 or negative errno. */
+/* Makes a body of this many samples from the first one on. Returns 0 or negative errno. */
 static int make_pprof(const struct profile *p, const struct push_profile *how, size_t first, size_t count, char **body,
 		      size_t *size)
 {

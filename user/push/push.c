@@ -200,7 +200,7 @@ void push_end(struct push **ended, double deadline_s, struct push_counts *counts
 	if (!push)
 		return;
 	message.deadline_ns = now + (uint64_t)(deadline_s * 1e9);
-	/* Where the message finds no place, the closed socket ends the process. */
+	/* If the socket's queue is full, the closed socket ends the process. */
 	if (!child_send(push->keeper.socket, &message, sizeof(message), NULL, 0, MSG_DONTWAIT))
 		wait_for_end(push, message.deadline_ns + (uint64_t)(GRACE_S * 1e9));
 	/* It may still put bodies into the spool. */

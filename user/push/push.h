@@ -27,13 +27,13 @@ struct push_options {
 	const char *certificate; /* the client's certificate (PEM), and */
 	const char *key;         /* its key; secret */
 	/*
-	 * A folder, of root or the caller and writable for nobody else, with the bodies that had no place in memory:
+	 * A folder, of root or the caller and writable for nobody else, with the bodies for which memory had no room:
 	 * those that it has from an earlier process are sent first. It is made if it does not exist. NULL: none.
 	 */
 	const char *spool;
 	uint64_t spool_max; /* bytes; 0: PUSH_SPOOL_MAX_DEFAULT */
 	uint64_t queue_max; /* bytes in memory; 0: PUSH_QUEUE_MAX_DEFAULT */
-	double retry_s;     /* a body is given up after so many seconds of attempts; 0: PUSH_RETRY_S_DEFAULT */
+	double retry_s;     /* a body is given up after this many seconds of attempts; 0: PUSH_RETRY_S_DEFAULT */
 	double timeout_s;   /* of an attempt; 0: PUSH_TIMEOUT_S_DEFAULT */
 };
 
@@ -95,7 +95,7 @@ struct push_request {
 #define PUSH_CONTENT_TYPE_MAX 64
 
 /*
- * Hands a body to the process, and never waits. Returns 0, also if the body is dropped because there is no place for
+ * Hands a body to the process, and never waits. Returns 0, also if the body is dropped because there is no room for
  * it, which is counted; or negative errno: -EPIPE if the process is gone, -E2BIG, -ENOMEM; it is counted as dropped
  * then.
  */
@@ -109,7 +109,7 @@ const char *push_cause_name(enum push_cause cause);
 uint64_t push_dropped(const struct push_counts *counts);
 
 /*
- * Sends what waits for at most so many seconds; what is left then goes to the spool, or is dropped. Writes the last
+ * Sends what waits for at most this many seconds; what is left then goes to the spool, or is dropped. Writes the last
  * counts, unless counts is NULL. Frees *ended and sets it to NULL; may be called with NULL there.
  */
 void push_end(struct push **ended, double deadline_s, struct push_counts *counts);

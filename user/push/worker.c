@@ -37,7 +37,7 @@ struct worker {
 	double next_receive_s;     /* there was no memory for a message: until then none is asked for */
 	bool ends;
 	double deadline_s; /* if it ends */
-	/* What was said already. */
+	/* What was reported already. */
 	bool said_failing, said_refused, said_rejected, said_spool;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Becomes a process without rights, and forks the one that sends: once more if that one crashes. */
+/* Drops its rights and forks the process that sends; starts that again if it crashes. */
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -15,7 +15,7 @@ static const struct row {
 	enum kind {
 		PROFILE, /* it takes seconds */
 		METRICS,
-		/* No token is asked for: nothing is told but whether pybpf is well. The process that serves knows. */
+		/* No token is asked for: the answer is only whether pybpf is well. The process that serves knows. */
 		HEALTH,
 		READINESS,
 	} kind;

@@ -84,7 +84,7 @@ int serve_next(struct serve *serve, struct serve_request *request);
 
 /*
  * Says that the process that samples is well at this moment, and whether its profiles can be had. The other process
- * answers /healthz and /readyz by this, also while it takes no other requests: with 503 if nothing was said for
+ * answers /healthz and /readyz by this, also while it takes no other requests: with 503 if it was not called for
  * SERVE_QUICK_S.
  */
 void serve_tell_well(struct serve *serve, bool is_ready);
@@ -101,7 +101,7 @@ struct serve_answer {
 /*
  * Answers a request, and never waits. A request without an answer ends with 503 after its time: a profile's seconds
  * and SERVE_SLACK_S, else SERVE_QUICK_S. Returns 0, -ENOENT if no such request waits, -E2BIG for a body above
- * SERVE_BODY_MAX, which its client is told, or another negative errno.
+ * SERVE_BODY_MAX, which is reported to its client, or another negative errno.
  */
 int serve_answer(struct serve *serve, uint64_t id, const struct serve_answer *answer);
 #define SERVE_SLACK_S 30

@@ -250,7 +250,7 @@ static void cancel(const struct serve_client *client)
 {
 	const struct serve_message message = {.kind = SERVE_MESSAGE_CANCEL, .id = client->id};
 
-	/* Where it finds no place, the other process answers in vain. */
+	/* If the socket's queue is full, the other process sends an answer that nobody reads. */
 	send(server.process->socket, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -263,7 +263,7 @@ static void leave(struct serve_client *client)
 	server.mhd->resume_connection(client->connection);
 }
 
-/* The other process does not answer any more: its clients are told. */
+/* The other process does not answer any more: its clients get an error. */
 static void begin_to_end(void)
 {
 	server.ends = true;

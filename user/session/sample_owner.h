@@ -11,7 +11,7 @@ struct processes_record;
 struct session;
 
 /*
- * Finds or adds a process and, if threads are told apart, one of its threads in the profile; of: tid 0 for none.
+ * Finds or adds a process and, if threads are distinguished, one of its threads in the profile; of: tid 0 for none.
  * Returns 0 or -ENOMEM.
  */
 int session_find_owners(struct session *s, const struct pybpf_thread_key *of, struct processes_record *process,

@@ -20,7 +20,8 @@
 #include "session/tasks/suspended_account.h"
 #include "processes/processes.h"
 
-/* Number of distinct stacks (per thread, if threads are told apart); it determines the memory of the kernel's maps. */
+/* Number of distinct stacks (per thread, if threads are distinguished); it determines the memory of the kernel's maps.
+ */
 #define SESSION_MAX_STACKS_DEFAULT 32768
 #define SESSION_MAX_STACKS_LIMIT   (1u << 20)
 
@@ -154,7 +155,7 @@ struct session_account {
 	struct session_account_schedstat schedstat;   /* of SESSION_CPU */
 	uint64_t state_ns[PYBPF_NR_STATES];           /* of SESSION_WALL and _OFFCPU: of the threads in the profile */
 	bool has_states;                              /* those modes; the rest is what is not in their profile */
-	uint64_t unnamed_waits;                       /* waits of which only the state is told */
+	uint64_t unnamed_waits;                       /* waits of which only the state is known */
 	uint64_t min_block_ns, short_waits, short_ns; /* waits shorter than this are left out: their number and time */
 	uint64_t undrawn_waits, undrawn_ns;           /* too short for an event of the profile, if times are kept */
 	uint64_t refused_waits, refused_ns;           /* no events either, as there was no room */

@@ -43,7 +43,7 @@ static bool lines_advance(int *line, int64_t delta)
 }
 
 /*
- * Returns the line, or an error for a negative one, which could not be told from an error and which no compiler writes.
+ * Returns the line, or an error for a negative one, which would look like an error and which no compiler writes.
  */
 static int lines_result(int line)
 {

@@ -216,7 +216,7 @@ struct building {
 	bool last;           /* nothing more will become known, so frames without a name get a note */
 };
 
-/* Puts what is said of the whole stack at its root. */
+/* Puts notes about the whole stack at its root. */
 static void push_begin(struct stacks *t, struct building *b)
 {
 	uint32_t flags = b->event->flags;

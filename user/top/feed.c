@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "profile/edit.h"
 
-/* The profile of all intervals begins anew when it has so many stacks: some 100 bytes each, with their frames. */
+/* The profile of all intervals begins anew when it has this number of stacks: some 100 bytes each, with their frames.
+ */
 #define ALL_STACKS_MAX 200000
 
 void top_feed_free(struct top_feed *feed)
@@ -80,7 +81,7 @@ static int hold(const struct profile *profile, void *arg)
 	return feed->held ? profile_edit_add(feed->held, profile, NULL, &error) : -ENOMEM;
 }
 
-/* Returns whether the kernel's table of stacks is half full, beyond which some of them find no place. */
+/* Returns whether the kernel's table of stacks is half full, beyond which some stacks find its places taken. */
 static bool is_half_full(const struct top_feed *feed)
 {
 	uint64_t samples, stacks;

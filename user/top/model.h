@@ -35,7 +35,7 @@ struct top_caller {
 	uint64_t all_self;
 };
 
-/* Callers that are kept of a row: of so many the samples are exact. */
+/* Callers that are kept of a row: the samples of this number of them are exact. */
 #define TOP_CALLERS 4
 
 struct top_row {

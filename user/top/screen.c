@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "top/terminals.h"
 
-/* Escape alone is told from the beginning of a key's sequence after this time. */
+/* After this time Escape is a key, and not the first byte of a key's sequence. */
 #define ESCAPE_MS  25
 #define KEY_ESCAPE 27
 #define KEY_DELETE 127

@@ -21,7 +21,7 @@ struct top_states {
 uint64_t top_states_sum(const struct top_states *states);
 /* Returns the time in which they were neither on a CPU nor waiting for one. */
 uint64_t top_states_asleep(const struct top_states *states);
-/* Returns what people are told of a state. */
+/* Returns the name of a state for people. */
 const char *top_state_name(int state);
 
 /*

@@ -30,7 +30,7 @@ struct top_flame {
 		uint32_t kind, what; /* of struct profile_tree_node */
 	} path[TOP_FLAME_DEPTH];
 	size_t depth;  /* of the cursor; 0: at the root */
-	size_t zoomed; /* so many nodes of the path fill the width */
+	size_t zoomed; /* number of nodes of the path that fill the width */
 };
 
 /* What the user has chosen. */

@@ -24,7 +24,7 @@
 #define THREADS        4
 
 struct walk_list {
-	unsigned reads; /* since its begin */
+	unsigned reads; /* since its start */
 };
 
 static struct {

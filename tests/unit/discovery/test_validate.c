@@ -68,7 +68,7 @@ static void data_stack(struct world *w)
 	t = make_one_thread(w);
 	chunk = make(w, size);
 	put_ptr(w, chunk, 8, size);
-	/* No function was called yet; the first lies at the begin; the chunk is full. */
+	/* No function was called yet; the first lies at the start; the chunk is full. */
 	set_data_stack(w, t.tstate, 0, 0, 0);
 	assert_fits(w);
 	set_data_stack(w, t.tstate, chunk, chunk + 24, chunk + size);

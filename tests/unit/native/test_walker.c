@@ -112,12 +112,12 @@ static void test_a_checked_rule_that_leads_elsewhere(void **state)
 	list_page.mappings[1].size = 0x90;
 	assert_int_equal(follow(CODE_AT + 0xa0, &count), PYBPF_NATIVE_END_NO_ROW);
 	assert_int_equal(count, 1);
-	/* Nor is nothing at all the begin of a thread, or what is no address. */
+	/* Nor is nothing at all the start of a thread, or what is no address. */
 	assert_int_equal(follow(0, &count), PYBPF_NATIVE_END_NO_ROW);
 	assert_int_equal(follow(UINT64_MAX, &count), PYBPF_NATIVE_END_NO_ROW);
 }
 
-/* What lies before the begin of a function, which nothing has called, may be no function's. */
+/* What lies before the start of a function, which nothing has called, may be no function's. */
 static void test_a_return_to_where_a_row_begins(void **state)
 {
 	const struct pybpf_native_list list = {.generation = 1, .first = 0, .count = 1};

@@ -34,7 +34,7 @@
 struct process {
 	struct processes_record record;
 	uint32_t threads;
-	double known_at;              /* when its record is there, in s since the begin */
+	double known_at;              /* when its record is there, in s since the start */
 	double tables_at;             /* when the tables for its native frames are */
 	double question_s;            /* how long one takes */
 	uint32_t per_answer;          /* threads */

@@ -155,7 +155,7 @@ static void check(struct world *w, const uint64_t *frames, uint16_t count, enum 
 	free(text);
 }
 
-/* Leaf first: what A has called, A's run, what called that by way of the extension, B's run, the program's begin. */
+/* Leaf first: what A has called, A's run, what called that by way of the extension, B's run, the program's start. */
 static const uint64_t two_runs[] = {EXT(5), EVAL(1), CPY(8), EXT(6), CPY(120), EVAL(1), CPY(9), CLIB(3)};
 
 static void test_as_many_runs_as_entries(void **state)

@@ -20,7 +20,7 @@ static void add(struct py_out *out, const char *name, uint64_t object)
 	py_out_text(out, " x>");
 }
 
-/* Writes the text with "@1" at the place of object 1, and the begin of its name as "|". */
+/* Writes the text with "@1" at the place of object 1, and the start of its name as "|". */
 static void assert_marked(struct py_out *out, const char *want)
 {
 	char got[256] = "";

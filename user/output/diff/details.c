@@ -83,9 +83,9 @@ static void write_reference(const struct diff *d, FILE *out)
 			"values after need not add up to 100 %%.\n");
 	else
 		fprintf(out,
-			"Values after are divided by %.3g: what did not change took so many times as long as before, "
-			"by the machine or by a change of everything.\n",
-			d->pace);
+			"Values after are divided by %.3g: unchanged code took %.3g times as long as before, by the "
+			"machine or by a change of everything.\n",
+			d->pace, d->pace);
 }
 
 static void write_chances(const struct diff *d, FILE *out)

@@ -7,7 +7,7 @@
 
 /* Changes that have a line of their own. */
 #define LINES_MOST 3
-/* Where the least and the greatest likely value differ by this factor, both are told. */
+/* Where the least and the greatest likely value differ by this factor, both are shown. */
 #define WIDE 2
 /* Up to this part of comparisons without a change, what is found is called certain. */
 #define CERTAIN_CHANCE 0.001
@@ -19,7 +19,7 @@ static double added(const struct diff *d, const struct diff_function *f)
 	return diff_amount(d, f->self[DIFF_AFTER], DIFF_AFTER) - diff_amount(d, f->self[DIFF_BEFORE], DIFF_BEFORE);
 }
 
-/* Returns whether a function is told before another: those that are sure first, then larger ones. */
+/* Returns whether a function is shown before another: those that are sure first, then larger ones. */
 static bool is_before(const struct diff *d, uint32_t a, uint32_t b)
 {
 	const struct diff_function *x = &d->functions[a], *y = &d->functions[b];
@@ -31,7 +31,7 @@ static bool is_before(const struct diff *d, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-/* Returns the function that is told next after `last`, which is PROFILE_NONE at first, or PROFILE_NONE. */
+/* Returns the function that is shown next after `last`, which is PROFILE_NONE at first, or PROFILE_NONE. */
 static uint32_t find_next(const struct diff *d, uint32_t last)
 {
 	uint32_t next = PROFILE_NONE;

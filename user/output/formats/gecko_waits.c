@@ -6,7 +6,7 @@
 
 /* The marker's type, and the name of its schema. */
 #define WAIT "wait"
-/* MarkerPhase of src/types/gecko-profile.ts: a marker with a begin and an end. */
+/* MarkerPhase of src/types/gecko-profile.ts: a marker with a start and an end. */
 #define PHASE_INTERVAL 1
 
 void gecko_write_schema(struct json *j, const struct output_tracks *tracks)

@@ -101,7 +101,7 @@ static int by_self(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-/* How much is said of the caller, from the most to nothing. */
+/* How much of the caller is shown, from the most to nothing. */
 enum caller_detail {
 	CALLER_PLACE,
 	CALLER_OTHERS,

@@ -10,10 +10,10 @@
 #include "base/intern.h"
 #include "base/text.h"
 
-/* States of a thread that are told: those with the most time. */
+/* Most states of a thread that are shown: those with the most time. */
 #define STATES_SHOWN 2
 #define BETWEEN      2
-/* Columns beside the numbers that a terminal has where all is told, and where one state is, but no process. */
+/* Columns beside the numbers that a terminal needs to show everything, and to show one state but no process. */
 #define ROOM_FOR_ALL   80
 #define ROOM_FOR_STATE 56
 /* Columns before the function. */

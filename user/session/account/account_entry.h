@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A number of the account: where it is in struct session_account, and under which key it is told. */
+/* A number of the account: where it is in struct session_account, and its key in the JSON. */
 #ifndef SESSION_ACCOUNT_ENTRY_H
 #define SESSION_ACCOUNT_ENTRY_H
 

@@ -18,8 +18,9 @@ void session_print_unsampled(struct session *s, const struct session_account *ac
 void session_print_left_behind(struct session *s, FILE *out);
 
 /*
- * Returns whether so many samples are too few, by more than chance, for a thread time in which a timer of equal periods
- * would have met `expected`: below the 99.9 % interval of as many independent samples, and by a twentieth at least.
+ * Returns whether this many samples are too few, by more than chance, for a thread time in which a timer of equal
+ * periods would have met `expected`: below the 99.9 % interval of as many independent samples, and by a twentieth at
+ * least.
  */
 bool session_samples_are_few(uint64_t samples, double expected);
 

@@ -19,7 +19,7 @@
 #define PAUSE_S 0.1
 /* Until pages that were given back can be used. */
 #define RETRY_S 1.1
-/* Longest time until it is seen again whether there is room for a table that found none. */
+/* Longest interval between checks whether a table for which there was no room fits now. */
 #define RETRY_MOST_S 60.0
 /*
  * Longest time from one addition of rows to the next. The whole table is written anew, which takes some 10 ms for a

@@ -14,7 +14,7 @@
 /* Seconds from one look at the names of a process to the next: from the least, twice as long as nothing changes. */
 #define PAUSE_LEAST_S 0.05
 #define PAUSE_MOST_S  0.5
-/* The pause is so many times the CPU time of the look, if that is longer: a list may have 16 Ki entries. */
+/* The pause is this many times the CPU time of the look, if that is longer: a list may have 16 Ki entries. */
 #define PAUSE_TIMES 100
 /* Most numbers that code of one process gets. Code that changes more often has no names any more. */
 #define NUMBERS_MAX 1000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Native frames as a measure of a session: its state, what it is told, and what it says in the account. */
+/* Native frames as a measure of a session: its state, the options it gets, and its part of the account. */
 #include "session/native/native.h"
 
 #include <errno.h>

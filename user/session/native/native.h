@@ -16,7 +16,7 @@ struct session_native_state;
 /* Returns what stacks are built with; NULL: without native frames. */
 struct native_frames *session_native_frames(const struct session *s);
 
-/* Returns whose instructions stacks tell apart. What is left out has no lines, and is not told apart. */
+/* Returns whose instructions stacks distinguish. What is left out has no lines, and is not distinguished. */
 enum pybpf_native_exact session_native_exact(const struct session_options *options);
 
 /* Returns whether tables of what a process maps are still being made. Without native frames: false. */

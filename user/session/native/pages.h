@@ -21,7 +21,7 @@ struct native_pages {
 	struct native_run *runs; /* in order of first */
 	size_t nr_runs, room;
 	uint64_t used;   /* pages */
-	uint64_t writes; /* of pages, since the begin */
+	uint64_t writes; /* of pages, since the start */
 };
 
 void native_pages_init(struct native_pages *p, struct kernel *kernel);
@@ -29,7 +29,7 @@ void native_pages_free(struct native_pages *p);
 
 /* Takes a run. now: CLOCK_MONOTONIC seconds. Returns 0, -E2BIG when there is no room, or another negative errno. */
 int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32_t *first);
-/* Returns whether a run of so many can be taken of what has been given back. now: CLOCK_MONOTONIC seconds. */
+/* Returns whether a run of this many can be taken of what has been given back. now: CLOCK_MONOTONIC seconds. */
 bool native_pages_have_room(const struct native_pages *p, uint32_t count, double now);
 /* Gives it back: a program that has read where it is may read it for some microseconds more. */
 void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now);

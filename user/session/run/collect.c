@@ -95,7 +95,7 @@ static int add_undecided(struct session *s, struct processes_record *process, co
 
 /*
  * Returns the stack of a count, or PROFILE_NONE. A pseudo stack, of samples without Python frames, whose record has not
- * come is told without the thread's name.
+ * come is reported without the thread's name.
  */
 static uint32_t stack_of(struct session *s, const struct pybpf_count_key *key)
 {

@@ -87,7 +87,9 @@ static void print(const struct session_account *a, const struct profile *p, FILE
 			"%.1f MiB\n",
 			mib(a->held_at_most));
 	if (a->refused_memory)
-		fprintf(out, "pybpf: whose %.1f MiB are could not be kept: the memory was used up (see --max-memory)\n",
+		fprintf(out,
+			"pybpf: the owners of %.1f MiB could not be recorded: the memory was used up (see "
+			"--max-memory)\n",
 			mib(a->refused_memory));
 	if (a->unsent_memory)
 		fprintf(out,

@@ -100,7 +100,7 @@ static void step(struct cursor *c)
 	}
 }
 
-/* Goes to the begin of the line. Returns false when the text has no such line. */
+/* Goes to the start of the line. Returns false when the text has no such line. */
 static bool go_to(struct cursor *c, int32_t line)
 {
 	while (c->line < line && *c->at) {

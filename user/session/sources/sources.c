@@ -18,8 +18,8 @@
 /* Longest check of a text, in CPU time; mostly it takes less than a millisecond. */
 #define CHECK_NS 200000000
 /*
- * A helper that gave no answer, as it does on a machine with much to do, is asked again while the process lives: so
- * many times, and not before this time has passed.
+ * A helper that gave no answer, as it does on a machine with much to do, is asked again while the process lives, at
+ * most ASK_TRIES times, and not before ASK_AGAIN_S have passed.
  */
 #define ASK_TRIES   4
 #define ASK_AGAIN_S 0.2

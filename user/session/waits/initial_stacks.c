@@ -177,7 +177,7 @@ static int place_process(struct session_initial_stacks *l, uint32_t at, struct p
 	return 0;
 }
 
-/* Gives up a process whose record has not come, as its event was lost, or that finds no place in a queue. */
+/* Gives up a process whose record has not come, as its event was lost, or whose queue is full. */
 static void give_up(struct session *s, struct session_initial_process *process)
 {
 	for (; process->next < process->end; process->next++)
@@ -365,7 +365,7 @@ static void end(struct session *s)
 	kernel_see_polled(s->kernel);
 }
 
-/* The part of all time from which on threads that woke before their stacks were read are told of. */
+/* The part of all time from which on threads that woke before their stacks were read are reported. */
 #define LATE_SHARE 0.01
 
 static void print(const struct session_account *a, const struct profile *p, FILE *out)

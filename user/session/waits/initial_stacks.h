@@ -38,7 +38,7 @@ struct session_initial_stacks {
 	struct pybpf_thread_found *found; /* threads that slept when the run began, by process */
 	size_t nr_found, found_room;
 	struct session_initial_process *processes;
-	uint32_t nr_processes, placed; /* placed: the first so many are in the queues of their users */
+	uint32_t nr_processes, placed; /* placed: how many, from the first one on, are in the queues of their users */
 	struct intern users;           /* queues of processes */
 	uid_t last_uid;                /* the user whose threads were read last */
 	uint64_t turn;

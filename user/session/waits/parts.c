@@ -127,7 +127,7 @@ void session_parts_fit(struct session_part present[SESSION_PRESENTS], uint64_t r
 	}
 }
 
-/* Ways in which a part is of the wait that was told ahead, the surest one first. */
+/* Ways in which a part is of the wait that was counted ahead, the surest one first. */
 enum likeness {
 	SAME_WAIT,
 	SAME_STACK,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Parts of a thread's time. A wait that goes on when an epoch ends is in no map of the kernel that adds up waits: its
- * time so far is told ahead, and taken off what the kernel tells of it later.
+ * time so far is counted ahead, and taken off what the kernel counts of it later.
  */
 #ifndef SESSION_PARTS_H
 #define SESSION_PARTS_H
@@ -43,19 +43,19 @@ enum session_present {
 
 /*
  * Fills in the time that the thread's entry has until end_ns, in the kernel's clock; 0: there is none. min_block_ns: a
- * wait for the GIL that has ended and was shorter is not told by its stack.
+ * wait for the GIL that has ended and was shorter is not counted by its stack.
  */
 void session_parts_of_thread(const struct pybpf_thread *thread, uint64_t end_ns, uint64_t min_block_ns,
 			     struct session_part present[SESSION_PRESENTS]);
 /*
- * The thread may have gone on since its entry was read: what then has ended is told by the kernel's maps, too. Shortens
- * the parts until they are no longer than the thread's life leaves them, left_ns; its time on a CPU before ran_ns
- * stays.
+ * The thread may have gone on since its entry was read: what then has ended is counted by the kernel's maps, too.
+ * Shortens the parts until they are no longer than the thread's life leaves them, left_ns; its time on a CPU before
+ * ran_ns stays.
  */
 void session_parts_fit(struct session_part present[SESSION_PRESENTS], uint64_t ran_ns, uint64_t left_ns);
 
 /*
- * Takes what was told ahead off two lists of parts of the same thread: off the same wait, else one of the same stack
+ * Takes what was counted ahead off two lists of parts of the same thread: off the same wait, else one of the same stack
  * and state (what a wait was for may be known at its end only), else one of the same state, else any.
  */
 void session_parts_take_off(struct session_part *ended, size_t nr_ended, struct session_part *present,

@@ -43,7 +43,7 @@ static int note_thread(const struct pybpf_thread *thread, void *arg)
 
 int session_waits_read_threads(struct session *s)
 {
-	/* What changes before the epoch has ended is told by the kernel's map of times, too. */
+	/* What changes before the epoch has ended is counted by the kernel's map of times, too. */
 	forget_threads(&s->waits);
 	return kernel_visit_threads(s->kernel, note_thread, s);
 }

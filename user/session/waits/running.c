@@ -71,7 +71,7 @@ static int know_times(struct session *s, const struct session_cpu_count *samples
 
 /*
  * Returns what samples stand for whose thread has no time: where map threads had no room for it, each for its period.
- * In a rolling session, else, its time was told with an earlier epoch, which the samples have come too late for.
+ * In a rolling session, else, its time was counted in an earlier epoch, which the samples have come too late for.
  */
 static uint64_t without_time(const struct session *s, uint64_t samples)
 {

@@ -137,12 +137,12 @@ static int begin(struct session *s)
 	return 0;
 }
 
-/* Reading a thread at the end, with its state and begin, takes so many times as long as at the begin of the run. */
+/* Reading a thread at the end, with its state and start, takes this many times as long as at the start of the run. */
 #define END_TIMES 2.5
 /* By so much more than its CPU time it takes at most, as others have the CPU, too: what took longer was one pause. */
 #define SLOWER_MOST 3.0
 
-/* Returns the share of the threads that were read at the begin whose process may be read at the end, too. */
+/* Returns the share of the threads that were read at the start whose process may be read at the end, too. */
 static double find_share_at_end(const struct session *s)
 {
 	const struct intern *begun = &s->schedstat.begun;

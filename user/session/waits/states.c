@@ -40,8 +40,8 @@ struct state_thread {
 	uint64_t reported[PYBPF_NR_STATES];
 	/* What one reading found: */
 	uint64_t ended_ns[PYBPF_NR_STATES]; /* of states that have ended */
-	struct pybpf_thread then, now;      /* at its begin and its end */
-	bool was, is;                       /* it was there at its begin, and at its end */
+	struct pybpf_thread then, now;      /* at its start and its end */
+	bool was, is;                       /* it was there at its start, and at its end */
 };
 
 static void init(struct session *s)
@@ -191,7 +191,7 @@ static void name_thread(struct session *s, const struct processes_record *proces
 		 session_find_thread_name(s, process, &thread->key, thread->comm));
 }
 
-/* Brings what is told of a thread up to now_ns. */
+/* Brings what is counted of a thread up to now_ns. */
 static void add_up(struct state_thread *thread, uint64_t now_ns)
 {
 	uint64_t ns[PYBPF_NR_STATES], sum;

@@ -24,7 +24,7 @@ struct session_states {
 struct session_states_thread {
 	pid_t pid, tid;
 	uint64_t start_ms;            /* since boot: tells threads with one TID apart */
-	bool lives;                   /* else it has ended, and is told for the last time */
+	bool lives;                   /* else it has ended, and is counted for the last time */
 	const char *name;             /* in Python, where it is known, or in the kernel */
 	uint64_t ns[PYBPF_NR_STATES]; /* by enum pybpf_state; none becomes less */
 };

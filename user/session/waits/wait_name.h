@@ -15,7 +15,7 @@ struct task_read;
 /* Returns the name of a state, such as "waiting for a CPU". */
 const char *session_state_name(enum pybpf_state state);
 
-/* Makes a name of so many bytes the text of a wait, which has none yet; one that is too long is cut in its middle. */
+/* Makes a name of this many bytes the text of a wait, which has none yet; one that is too long is cut in its middle. */
 void session_set_wait_text(struct pybpf_wait *wait, const char *name, size_t size);
 
 /* Writes the leaf of a stack that waits: "[network: tcp 10.0.0.5:5432]", "[disk: read app.db]", "[lock]". */

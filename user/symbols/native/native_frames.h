@@ -107,9 +107,9 @@ struct native_stack {
 };
 
 /*
- * Begins with the native frames of a stack, which lie behind its record, and whose Python frames have so many entries.
- * Returns 0, or -ENOENT when names are missing, which are wanted from then on; last: what has no name by now gets none.
- * -ENOMEM.
+ * Begins with the native frames of a stack, which lie behind its record, and whose Python frames have this many
+ * entries. Returns 0, or -ENOENT when names are missing, which are wanted from then on; last: what has no name by now
+ * gets none. -ENOMEM.
  */
 int native_frames_begin(struct native_frames *t, const struct pybpf_stack_event *event, const uint64_t *frames,
 			uint32_t entries, bool last, struct native_stack *out);

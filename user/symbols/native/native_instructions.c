@@ -175,7 +175,7 @@ static bool is_plumbing(const struct native_frames *t, uint32_t file, const char
 {
 	const struct native_library *library = native_library_at(&t->libraries, file);
 
-	/* The interpreter, and the begin of a program, are not of C++ or Rust, even where that has a main or clone. */
+	/* The interpreter, and the start of a program, are not of C++ or Rust, even where that has a main or clone. */
 	return !is_demangled &&
 	       (cpython_is_plumbing(name, library->about.is_interpreter) ||
 		(library->is_made && !strncmp(name, NATIVE_MADE_TRAMPOLINE, strlen(NATIVE_MADE_TRAMPOLINE))));

@@ -81,7 +81,7 @@ static bool fit(uint32_t runs, uint32_t entries)
 	return runs == entries || runs == entries + 1;
 }
 
-/* Returns whether a greenlet begins here, above which so many runs of the evaluation loop are. */
+/* Returns whether a greenlet begins here, above which this many runs of the evaluation loop are. */
 static bool begins_greenlet(const struct native_stack *native, const struct native_instruction *one, uint32_t runs,
 			    uint32_t entries)
 {

@@ -15,7 +15,7 @@ enum native_role {
 	 */
 	NATIVE_ROLE_UNWINDER,
 	/*
-	 * It runs a greenlet from its begin to its end, and has no caller: below it is what happens to run elsewhere
+	 * It runs a greenlet from its start to its end, and has no caller: below it is what happens to run elsewhere
 	 * (UserGreenlet::inner_bootstrap(), greenlet 2.0 to 3.5).
 	 */
 	NATIVE_ROLE_GREENLET,

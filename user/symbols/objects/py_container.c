@@ -10,7 +10,7 @@
 
 /* Slots of a set's table, and entries of a dict's, that are read for each item that the limits allow. */
 #define SLOTS_PER_ITEM 16
-/* Deleted entries at the begin of a dict that are skipped, which takes some milliseconds, and how many per read. */
+/* Deleted entries at the start of a dict that are skipped, which takes some milliseconds, and how many per read. */
 #define DELETED_MAX   65536
 #define DELETED_CHUNK 128
 /* An entry of a dict: its key's hash in hashed tables, the key, the value. */
@@ -202,7 +202,7 @@ static bool write_set(struct py_values *v, const struct py_object *o)
 
 /*
  * Returns how many entries before the first one have been deleted: most of the table, where a program adds at its end
- * and takes from its begin, as a cache does.
+ * and takes from its start, as a cache does.
  */
 static size_t count_deleted(struct py_values *v, const struct py_dict *dict, size_t words)
 {

@@ -15,7 +15,7 @@
 #define MANAGER_AXES   16
 
 /*
- * c10::TensorImpl: within so many words from its start it has the address of the tensor's Python object; the sizes
+ * c10::TensorImpl: within this many words from its start it has the address of the tensor's Python object; the sizes
  * follow: their number, and five of them, or a pointer to them if they are more; likewise the strides, which are
  * inline, too; then storage_offset_ and numel_ (c10/core/TensorImpl.h, SizesAndStrides.h).
  */

@@ -10,7 +10,7 @@
 
 /*
  * Most of what may be read for the variables of a thread at each level, in units of a read and of UNIT bytes: some
- * 0.4 seconds', if the clock does not end it before. The clock is looked at once in so many.
+ * 0.4 seconds', if the clock does not end it before. The clock is looked at once in this number of units.
  */
 #define MAX_COST      (1u << 18)
 #define COST_PER_LOOK 64

@@ -194,7 +194,7 @@ static void want(struct py_snapshot *s, uint64_t addr, size_t size)
 	}
 }
 
-/* Returns the part of the snapshot that has so many bytes, reached by the last pointer, or NULL. */
+/* Returns the part of the snapshot that has `size` bytes, reached by the last pointer, or NULL. */
 static const struct py_snapshot_part *find(struct py_snapshot *s, uint64_t addr, size_t size)
 {
 	size_t first = s->near < NEAR ? 0 : s->near - NEAR;

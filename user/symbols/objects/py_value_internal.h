@@ -140,7 +140,7 @@ void py_end_derived(struct py_values *v, const struct py_object *o);
 
 /* py_scalar.c */
 
-/* Adds the first `kept` of so many units in quotes, with what is secret in them hidden; cut: there are more than
+/* Adds the first `kept` of `count` units in quotes, with what is secret in them hidden; cut: there are more than
  * `count`. */
 void py_write_text(struct py_values *v, const uint8_t *units, size_t kept, size_t count, bool cut, unsigned unit,
 		   enum py_quote quote);

@@ -93,7 +93,7 @@ static void add_word(struct terms *t, const char *word, size_t size, bool inner)
 }
 
 /*
- * Returns the size of the word at the begin of these letters: to a capital that follows a small letter, or to the last
+ * Returns the size of the word at the start of these letters: to a capital that follows a small letter, or to the last
  * of several capitals that a small letter follows ("SSHKey").
  */
 static size_t word_size(const char *text, size_t size)

@@ -28,7 +28,7 @@ enum py_word {
 	PY_WORD_BESIDE_PIN = 1u << 13,
 	PY_WORD_BEFORE_SIGNATURE = 1u << 14,
 
-	/* At the begin, or at the end, it makes the name that of a property of the secret: "max tokens", "password
+	/* At the start, or at the end, it makes the name that of a property of the secret: "max tokens", "password
 	 * length". */
 	PY_WORD_FIRST = 1u << 15,
 	PY_WORD_LAST = 1u << 16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tells tokens by their shape, which their issuers chose so that they are told when they leak. */
+/* Tells tokens by their shape, which their issuers chose so that leaked ones are recognized. */
 #include <string.h>
 
 #include "symbols/secrets/py_secret_internal.h"

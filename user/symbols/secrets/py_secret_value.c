@@ -4,7 +4,8 @@
 
 #include "symbols/secrets/py_secret_text.h"
 
-/* Returns where the quotes that begin behind so many backslashes end: before the same ones, or at the text's end. */
+/* Returns where the quotes that begin behind `backslashes` backslashes end: before the same ones, or at the text's end.
+ */
 static size_t to_quote(const struct text *t, size_t i, char quote, size_t backslashes)
 {
 	size_t count = 0;
@@ -94,7 +95,7 @@ size_t py_secret_quote(const struct text *t, size_t i)
 	return is_quote(sign(t, i));
 }
 
-/* Hides a value in quotes, behind so many backslashes. */
+/* Hides a value in quotes, behind backslashes. */
 static size_t hide_quoted(const struct text *t, size_t i, size_t backslashes)
 {
 	size_t quote = py_secret_quote(t, i), end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * All words by which secrets are told: those that names of secrets are made of, those that say that a name is of
+ * All words by which secrets are recognized: those that names of secrets are made of, those that say that a name is of
  * something else, and those that stand beside a secret or in place of one.
  */
 #include <stdlib.h>

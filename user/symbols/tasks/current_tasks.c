@@ -80,7 +80,7 @@ size_t pysym_find_all_tasks(const struct walk_memory *memory, const struct pybpf
 	return count;
 }
 
-/* Returns whether the object is an event loop, as far as it can be told: it has attributes of one. */
+/* Returns whether the object is an event loop, as far as can be known: it has attributes of one. */
 static bool is_loop(const struct py_reader *r, uint64_t object)
 {
 	struct py_dict attributes;

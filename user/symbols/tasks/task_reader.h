@@ -48,7 +48,7 @@ struct task_listed {
 	struct task_moment since; /* of that thread, before any task was found */
 };
 
-/* Most threads whose loops are told apart. */
+/* Most threads whose loops are distinguished. */
 #define TASK_LOOPS 256
 
 /* Innermost functions of a task whose objects are looked at. */
@@ -104,8 +104,8 @@ enum task_kind task_look_at(struct task_reader *r, uint64_t object);
 void task_take_name(struct task_reader *r, uint64_t task, struct pybpf_task_name *out);
 
 /*
- * Calls visit with the keys of a set until it returns non-zero, and of a larger one with those in so many places.
- * Returns 0, what visit returned, -EAGAIN if it is no set or changed meanwhile, -E2BIG.
+ * Calls visit with the keys of a set until it returns non-zero, and of a larger one with those in the first `most`
+ * places. Returns 0, what visit returned, -EAGAIN if it is no set or changed meanwhile, -E2BIG.
  */
 int task_read_set(struct task_reader *r, uint64_t set, uint64_t most,
 		  int (*visit)(struct task_reader *r, uint64_t key, void *arg), void *arg);
