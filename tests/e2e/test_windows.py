@@ -13,8 +13,9 @@ import pytest
 
 import harness
 import processes
+from engines import expected
 from harness import pybpf
-from test_agent import NAME, end, epochs, span
+from test_agent import NAME, as_json, end, epochs, span
 from test_agent_serve import metrics, served
 
 pytestmark = pytest.mark.usefixtures("profiler")
@@ -83,3 +84,18 @@ def test_epochs(crowd, stolen, tmp_path, modes, fixed):
     assert late == 0 or stolen() > CLOSE * EPOCH_S, (late, lengths)
     for one, following in zip(names, names[1:]):
         assert abs(span(following)[0] - span(one)[1]) <= GAP_MS, names
+
+
+def test_what_there_was_no_time_for(crowd, tmp_path):
+    """The stacks of so many threads take longer than the first epochs are: the metrics have the time without them, as the files do."""
+    folder = tmp_path / "epochs"
+    with served(folder, "-p", crowd.pid, "--mode=wall", "--threads", "--epoch", "1s", "--max-cpu", "100%") as (process, ask):
+        now = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= EPOCHS else None)
+        end(process)
+    unread_us = 0
+    for name in epochs(folder)[:int(now["pybpf_epochs_total"])]:
+        for stack, us in expected(as_json(folder / name)).items():
+            unread_us += us if "[asleep since before the run]" in (function for function, _, _ in stack) else 0
+    assert abs(now['pybpf_wait_seconds_without_stack_total{mode="wall",cause="not_read"}'] - unread_us / 1e6) <= 0.01, now
+    assert unread_us > 0 or THREADS < 12000
+    assert now['pybpf_threads_unread{mode="wall"}'] + now['pybpf_threads_woke_unread_total{mode="wall"}'] <= THREADS + 1, now

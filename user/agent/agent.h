@@ -65,12 +65,21 @@ struct agent_metrics {
 	unsigned divisor;               /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;    /* of the last epoch: that CPU time, and its length */
 	uint64_t rss_bytes;             /* memory of pybpf */
+	uint64_t unanswered;            /* questions about files or memory that had no answer in time */
 	struct agent_mode_metrics {
 		uint64_t asked, taken, lost; /* samples, as of struct session_account */
 		uint64_t lost_time_ns;       /* of waits, and threads: there was no room for them */
 		uint64_t lost_threads;
 		/* Time of waits whose stack was new at the memory limit, or found no room otherwise. */
 		uint64_t refused_stacks_ns, unsent_stacks_ns;
+		/*
+		 * Threads that slept when the agent began, and woke before their stacks were read, and the time without
+		 * these stacks; threads whose names there was no time for; processes that ended before it was known
+		 * what they ran.
+		 */
+		uint64_t late_threads, unread_stacks_ns, unread_names, missed_processes;
+		/* At the end of the last epoch: threads and processes as of session_count_...(). */
+		size_t unread_threads, refused_processes;
 		uint64_t map_bytes; /* memory of the session's maps in the kernel */
 		uint64_t unwritten; /* epochs that are not in the folder: their samples are lost there */
 		uint64_t unsent;    /* epochs that were not sent, as this host was not chosen on their day */

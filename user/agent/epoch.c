@@ -11,6 +11,7 @@
 #include "agent/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "helper/helper.h"
 #include "session/account/account.h"
 #include "session/cpu_time.h"
 
@@ -118,6 +119,12 @@ static void count_samples(struct agent_part *part, const struct session_account 
 	m->lost_threads += account->lost_threads;
 	m->refused_stacks_ns += account->refused_stacks_ns;
 	m->unsent_stacks_ns += account->unsent_stacks_ns;
+	m->late_threads += account->late_initial_stacks;
+	m->unread_stacks_ns += account->unread_initial_ns;
+	m->unread_names += account->unread_names;
+	m->missed_processes += account->processes.missed;
+	m->unread_threads = session_count_unread_threads(part->session);
+	m->refused_processes = session_count_refused_processes(part->session);
 	if (session_get_memory(part->session, &part->agent->metrics.rss_bytes, &m->map_bytes))
 		log_info("the memory of pybpf cannot be read");
 }
@@ -129,6 +136,7 @@ static void measure_cost(struct agent *a)
 	m->epochs++;
 	m->cpu_s = session_used_s();
 	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
+	m->unanswered = helper_unanswered();
 }
 
 /* One that fails keeps the epoch from no other. Returns 0, or the first one's negative errno. */

@@ -105,7 +105,25 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 	for (size_t i = 0; i < a->nr_parts; i++) {
 		add_lost_stacks(rows, &a->parts[i], "memory_limit", all->modes[i].refused_stacks_ns);
 		add_lost_stacks(rows, &a->parts[i], "not_received", all->modes[i].unsent_stacks_ns);
+		add_lost_stacks(rows, &a->parts[i], "not_read", all->modes[i].unread_stacks_ns);
 	}
+}
+
+/* Adds what there was no time for, or what did not let itself be read. */
+static void add_unread(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
+{
+	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_threads_unread", SERVE_GAUGE, m->unread_threads,
+		       "Threads that have slept since pybpf began, and whose stacks are still to be read.")
+	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_threads_woke_unread_total", SERVE_COUNTER, m->late_threads,
+		       "Threads that slept when pybpf began, and woke before their stacks were read.")
+	EACH_MODE("pybpf_threads_unnamed_total", SERVE_COUNTER, m->unread_names,
+		  "Threads whose names there was no time to read.")
+	EACH_MODE("pybpf_processes_missed_total", SERVE_COUNTER, m->missed_processes,
+		  "Processes that ended before it was known what they ran.")
+	EACH_MODE("pybpf_processes_refused", SERVE_GAUGE, m->refused_processes,
+		  "Processes whose Python is not supported or not readable.")
+	add_plain(rows, "pybpf_questions_unanswered_total", SERVE_COUNTER, (double)all->unanswered,
+		  "Questions about files or memory that had no answer in time.");
 }
 
 static void add_cost(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
@@ -267,6 +285,7 @@ int agent_write_metrics(const struct agent *a, FILE *out)
 
 	agent_get_metrics(a, &m);
 	add_samples(&rows, a, &m);
+	add_unread(&rows, a, &m);
 	add_cost(&rows, a, &m);
 	if (a->options.dir)
 		add_files(&rows, a, &m);

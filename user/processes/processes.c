@@ -333,6 +333,24 @@ void processes_visit_ended(struct processes *p, double before,
 	}
 }
 
+void processes_get_final_counts(const struct processes *p, struct processes_counts *out)
+{
+	out->missed = p->counts.missed;
+	out->missed_ns = p->counts.missed_ns;
+}
+
+size_t processes_count_refused(const struct processes *p)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < p->records.count; i++) {
+		const struct processes_record *process = processes_record_at(p, i);
+
+		count += process->wanted && !process->ended && process->state == PROCESSES_REFUSED;
+	}
+	return count;
+}
+
 void processes_get_counts(const struct processes *p, struct processes_counts *out)
 {
 	*out = p->counts;

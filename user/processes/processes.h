@@ -200,5 +200,12 @@ uint32_t processes_add_to_profile(const struct processes *p, struct processes_re
 int processes_tell_parents(const struct processes *p, struct profile *profile);
 /* Fills *out with the counts up to now. */
 void processes_get_counts(const struct processes *p, struct processes_counts *out);
+/*
+ * Sets missed and missed_ns alone, of processes whose records are forgotten: of the others it may become known what
+ * they ran. The numbers never fall, and at the end of a run processes_get_counts() has them and the rest.
+ */
+void processes_get_final_counts(const struct processes *p, struct processes_counts *out);
+/* Returns the number of living processes that are left out, as their Python is not supported or not readable. */
+size_t processes_count_refused(const struct processes *p);
 
 #endif

@@ -271,14 +271,21 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
 
 /*
  * Counts the samples by what became of them so far, as it is known by now: fills counters, lost, taken, python, source
- * and freq of *account, and what session_count_states() does, and zeroes the rest. Returns 0 or negative errno.
+ * and freq of *account, missed and missed_ns of its processes, and what session_count_states() does, and zeroes the
+ * rest. Returns 0 or negative errno.
  */
 int session_count_samples(struct session *s, struct session_account *account);
 /*
  * Fills in the time by state of all that session_end_epoch() has given, in a session that measures the time of threads,
  * and what has found no room: has_states, state_ns, lost_time_ns, lost_threads, refused_stacks_ns, unsent_stacks_ns.
+ * And what there was no time for: late_initial_stacks, unread_initial_ns, unread_names.
  */
 void session_count_states(const struct session *s, struct session_account *account);
+
+/* Returns the number of processes that are left out now: their Python is not supported or not readable. */
+size_t session_count_refused_processes(const struct session *s);
+/* Returns the number of threads that have slept since sampling began and whose stacks are still to be read. */
+size_t session_count_unread_threads(const struct session *s);
 
 /*
  * Puts an account of those into a profile of epochs, and host, measure and, with options.sources, source texts.

@@ -446,7 +446,7 @@ static void print(const struct session_account *a, const struct profile *p, FILE
 }
 
 static const struct session_entry entries[] = {
-	{"threads", "unnamed", SESSION_COUNT(unread_names)},
+	{"threads", "unnamed", SESSION_EPOCH_COUNT(unread_names)},
 	{0},
 };
 

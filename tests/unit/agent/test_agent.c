@@ -39,6 +39,7 @@ static struct {
 	double memory_of_sample; /* share of the memory limit that the stack of each takes, until it is forgotten */
 	double memory;           /* the share that is taken: new stacks are refused from 1 on */
 	uint64_t refused;        /* samples whose stack was */
+	uint64_t late;           /* what there was no time for, of each kind */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
 	char metrics[32768];     /* at the end, as Prometheus reads them */
@@ -91,6 +92,23 @@ double clock_s(clockid_t clock)
 double helper_cpu_s(void)
 {
 	return 0;
+}
+
+unsigned long helper_unanswered(void)
+{
+	return played.late + 4;
+}
+
+size_t session_count_refused_processes(const struct session *s)
+{
+	(void)s;
+	return 5;
+}
+
+size_t session_count_unread_threads(const struct session *s)
+{
+	(void)s;
+	return 6;
 }
 
 bool helper_is_gone(void)
@@ -168,6 +186,7 @@ enum session_end session_run(struct session_run *run)
 			change_clocks();
 		played.now += tick;
 		played.cpu_s += tick * (played.cpu_always + played.cpu_per_s / played.divisor);
+		played.late++;
 		sample();
 		if (run->on_interval(run->watcher) < 0)
 			return SESSION_END_ERROR;
@@ -206,6 +225,8 @@ int session_count_samples(struct session *s, struct session_account *account)
 		.freq = 19, .taken = played.samples, .python = played.samples, .lost = played.refused};
 	account->counters[PYBPF_COUNT_ASKED] = played.asked;
 	account->counters[PYBPF_COUNT_MEMORY_FULL] = played.refused;
+	account->processes.missed = played.late;
+	session_count_states(s, account);
 	return 0;
 }
 
@@ -219,6 +240,10 @@ struct session_account session_account_since(const struct session_account *now, 
 	since.lost -= before->lost;
 	since.counters[PYBPF_COUNT_ASKED] -= before->counters[PYBPF_COUNT_ASKED];
 	since.counters[PYBPF_COUNT_MEMORY_FULL] -= before->counters[PYBPF_COUNT_MEMORY_FULL];
+	since.processes.missed -= before->processes.missed;
+	since.late_initial_stacks -= before->late_initial_stacks;
+	since.unread_initial_ns -= before->unread_initial_ns;
+	since.unread_names -= before->unread_names;
 	return since;
 }
 
@@ -240,7 +265,9 @@ int session_describe_epochs(struct session *s, const struct session_account *acc
 void session_count_states(const struct session *s, struct session_account *account)
 {
 	(void)s;
-	(void)account;
+	account->late_initial_stacks = 2 * played.late;
+	account->unread_initial_ns = 1000000000 * played.late;
+	account->unread_names = 3 * played.late;
 }
 
 double session_get_begin(const struct session *s)
@@ -594,6 +621,33 @@ static void test_memory_that_fills_up_in_an_epoch(void **state)
 	assert_in_range(warnings, sunk.epochs - 1, sunk.epochs);
 }
 
+static void assert_row(const char *name, const char *labels, uint64_t value)
+{
+	char row[160];
+
+	snprintf(row, sizeof(row), "\n%s%s %" PRIu64 "\n", name, labels, value);
+	if (!strstr(played.metrics, row))
+		fail_msg("there is no row %s", row);
+}
+
+/* What there was no time for is in the metrics, once, of each epoch and the last one; and what there is at the end. */
+static void test_what_there_was_no_time_for(void **state)
+{
+	(void)state;
+	run_modes(2, 20, 1);
+	assert_true(sunk.epochs > 10 && played.late > 100);
+	assert_row("pybpf_processes_missed_total", "{mode=\"cpu\"}", played.late);
+	assert_row("pybpf_processes_missed_total", "{mode=\"wall\"}", played.late);
+	assert_row("pybpf_threads_woke_unread_total", "{mode=\"wall\"}", 2 * played.late);
+	assert_row("pybpf_threads_unnamed_total", "{mode=\"cpu\"}", 3 * played.late);
+	assert_row("pybpf_threads_unnamed_total", "{mode=\"wall\"}", 3 * played.late);
+	assert_row("pybpf_wait_seconds_without_stack_total", "{mode=\"wall\",cause=\"not_read\"}", played.late);
+	assert_row("pybpf_questions_unanswered_total", "", played.late + 4);
+	assert_row("pybpf_processes_refused", "{mode=\"wall\"}", 5);
+	assert_row("pybpf_threads_unread", "{mode=\"wall\"}", 6);
+	assert_null(strstr(played.metrics, "pybpf_threads_unread{mode=\"cpu\"}"));
+}
+
 static void test_late_epochs(void **state)
 {
 	struct agent_metrics metrics;
@@ -775,6 +829,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_full_table, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up_in_an_epoch, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_there_was_no_time_for, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_clock_that_is_set, begin, end),

@@ -476,6 +476,12 @@ static void test_refused(void **state)
 	assert_string_equal(machine.said, "");
 	assert_int_equal(kernel_state(FIRST), PYBPF_PROC_UNWANTED);
 	assert_int_equal(counts_now().refused, 1);
+	assert_int_equal(processes_count_refused(machine.table), 1);
+	/* One that has ended is left out no longer, and was. */
+	end_process(FIRST);
+	run_for(0.1);
+	assert_int_equal(counts_now().refused, 1);
+	assert_int_equal(processes_count_refused(machine.table), 0);
 }
 
 /* A program with one Python loads a plugin that brings another: both are sampled, also in copies. */

@@ -329,10 +329,19 @@ static void test_forgotten(void **state)
 	assert_int_equal(kernel_state(SECOND), PYBPF_PROC_OTHER);
 }
 
+static struct processes_counts final_counts(void)
+{
+	struct processes_counts counts = {0};
+
+	processes_get_final_counts(machine.table, &counts);
+	return counts;
+}
+
 /* Ended before it was known what it was: missed, with the time that it ran; unless its program is known by then. */
 static void test_missed(void **state)
 {
 	static const struct program unknown = {"unknown", 2099, NULL}, another = {"another", 2098, NULL};
+	size_t forgotten = 0;
 
 	(void)state;
 	start_unseen(FIRST, &shell);
@@ -346,6 +355,13 @@ static void test_missed(void **state)
 	processes_settle_ended(machine.table);
 	assert_int_equal(counts_now().missed, 1);
 	assert_int_equal(counts_now().missed_ns, 1000000);
+	/* It may still become known while there is a record of it. */
+	assert_int_equal(final_counts().missed, 0);
+	processes_visit_ended(machine.table, machine.now + 1, forget, &forgotten);
+	assert_int_equal(forgotten, 1);
+	assert_int_equal(final_counts().missed, 1);
+	assert_int_equal(final_counts().missed_ns, 1000000);
+	assert_int_equal(counts_now().missed, 1);
 	/* Looked at once, though too young to be sure: it mapped nothing that could be a Python. */
 	machine.busy_until = 0;
 	fork_process(FIRST, THIRD);

@@ -377,6 +377,10 @@ static void test_what_epochs_have(void **state)
 	assert_true(since.has_states);
 	assert_int_equal(since.names.codes, 0);
 	assert_int_equal(since.processes.seen, 0);
+	assert_int_equal(since.processes.missed, 999000);
+	assert_int_equal(since.processes.missed_ns, 999000);
+	/* How many there are now does not add up. */
+	assert_int_equal(since.unread_initial_stacks, 0);
 	assert_int_equal(since.stacks, 0);
 	assert_true(since.duration_s == 0);
 }
@@ -393,6 +397,7 @@ static void test_times_that_epochs_have(void **state)
 
 	(void)state;
 	memset(&s.waits, 5, sizeof(s.waits));
+	s.thread_names.unread = 33;
 	session_count_states(&s, &now);
 	since = session_account_since(&now, &none);
 	for (size_t at = 0; at < sizeof(now); at += sizeof(uint64_t)) {

@@ -323,6 +323,7 @@ int session_count_samples(struct session *s, struct session_account *account)
 	err = kernel_read_counters(s->kernel, account->counters);
 	sum_up(s, account);
 	account->freq = s->options.freq;
+	processes_get_final_counts(s->processes, &account->processes);
 	session_count_states(s, account);
 	return err;
 }
@@ -332,6 +333,11 @@ int session_describe_epochs(struct session *s, const struct session_account *acc
 	int err = account ? session_describe(s, account, profile) : 0;
 
 	return err || !s->sources ? err : session_sources_collect(s->sources, profile);
+}
+
+size_t session_count_refused_processes(const struct session *s)
+{
+	return processes_count_refused(s->processes);
 }
 
 char *session_read_source(struct session *s, const char *file)

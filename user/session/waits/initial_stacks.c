@@ -330,18 +330,27 @@ void session_initial_stacks_note(struct session_initial_stacks *l, const struct 
 		l->unread_ns += ns;
 }
 
+size_t session_count_unread_threads(const struct session *s)
+{
+	const struct session_initial_stacks *l = &s->waits.initial_stacks;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < l->nr_processes; i++) {
+		const struct processes_record *record = processes_find_record(s->processes, l->processes[i].proc_id);
+
+		if (record && record->state == PROCESSES_PYTHON)
+			count += l->processes[i].end - l->processes[i].next;
+	}
+	return count;
+}
+
 void session_initial_stacks_tell(const struct session *s, struct session_account *account)
 {
 	const struct session_initial_stacks *l = &s->waits.initial_stacks;
 
 	account->late_initial_stacks = l->late;
 	account->unread_initial_ns = l->unread_ns;
-	for (uint32_t i = 0; i < l->nr_processes; i++) {
-		const struct processes_record *record = processes_find_record(s->processes, l->processes[i].proc_id);
-
-		if (record && record->state == PROCESSES_PYTHON)
-			account->unread_initial_stacks += l->processes[i].end - l->processes[i].next;
-	}
+	account->unread_initial_stacks = session_count_unread_threads(s);
 }
 
 /* Reads the stacks that have waited for tables: their Python functions are those of a run without native frames. */
@@ -388,8 +397,8 @@ static void print(const struct session_account *a, const struct profile *p, FILE
 
 static const struct session_entry entries[] = {
 	{"threads", "unread", SESSION_COUNT(unread_initial_stacks)},
-	{"threads", "woke_unread", SESSION_COUNT(late_initial_stacks)},
-	{"threads", "unread_s", SESSION_SECONDS(unread_initial_ns)},
+	{"threads", "woke_unread", SESSION_EPOCH_COUNT(late_initial_stacks)},
+	{"threads", "unread_s", SESSION_EPOCH_SECONDS(unread_initial_ns)},
 	{0},
 };
 

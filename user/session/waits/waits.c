@@ -218,6 +218,9 @@ void session_count_states(const struct session *s, struct session_account *accou
 	memcpy(account->state_ns, s->waits.state_ns, sizeof(account->state_ns));
 	account->refused_stacks_ns = s->waits.refused_stacks_ns;
 	account->unsent_stacks_ns = s->waits.unsent_stacks_ns;
+	account->late_initial_stacks = s->waits.initial_stacks.late;
+	account->unread_initial_ns = s->waits.initial_stacks.unread_ns;
+	account->unread_names = s->thread_names.unread;
 	if (account->has_states)
 		kernel_get_lost_time(s->kernel, &account->lost_time_ns, &account->lost_threads);
 }
