@@ -13,6 +13,8 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ import pytest
 import harness
 import pythons
 from harness import cpu_s, process_names, pybpf
+from test_serve import UnixConnection
 
 NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z-(\d+)ms-(\d{8})\.pybpf")
 
@@ -36,6 +39,46 @@ def end(process):
     err = process.communicate(timeout=harness.PATIENCE)[1]
     assert process.returncode == 0, err
     return err
+
+
+@contextlib.contextmanager
+def served(folder, *args, **options):
+    """An agent that listens, and the function that asks it at its address: gives the status and the body of an answer."""
+    with agent(folder, "--listen", ":0", "-v", *args, **options) as process:
+        address = None
+        while not address:
+            line = process.stderr.readline()
+            assert line, "it ended before it listened"
+            address = re.search(r"serving profiles and metrics at (http://127\.0\.0\.1:\d+)", line)
+
+        def ask(path, **headers):
+            request = urllib.request.Request(address.group(1) + path, headers=headers)
+            try:
+                with urllib.request.urlopen(request, timeout=harness.PATIENCE) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as refused:
+                return refused.code, refused.read()
+
+        ask.address = address.group(1)
+        yield process, ask
+
+
+def metrics(ask, **headers):
+    status, body = ask("/metrics", **headers)
+    assert status == 200
+    return {name: float(value) for name, value in re.findall(r"^(\w+(?:{.*})?) (\S+)$", body.decode(), re.MULTILINE)}
+
+
+def asker(path):
+    """The function that asks an agent that listens at a Unix socket, as served() gives it."""
+
+    def ask(page):
+        with contextlib.closing(UnixConnection(str(path))) as connection:
+            connection.request("GET", page)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    return ask
 
 
 def epochs(folder):
@@ -323,14 +366,17 @@ def test_the_rate_is_lowered(tmp_path):
     folder = tmp_path / "epochs"
     with harness.target(harness.default_python(), "shares.py") as target:
         before = cpu_s(target.pid)
-        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 999, "--max-cpu", "0.001%") as process:
+        with agent(folder, "-p", target.pid, "--epoch", "1s", "-F", 999, "--max-cpu", "0.001%", "--listen", tmp_path / "http") as process:
             said = ""
             # The signal comes in the epoch in which it is lowered.
             while "the rate is lowered to 250 Hz" not in said:
                 said += process.stderr.readline()
-            end(process)
+            now = metrics(asker(tmp_path / "http"))
+            said += end(process)
         used = cpu_s(target.pid) - before
     assert "the rate is lowered to 500 Hz" in said
+    # On a busy machine it may have been lowered further when that was asked.
+    assert now["pybpf_rate_divisor"] in (4, 2 ** said.count("the rate is lowered to ")), (now, said)
     everything = as_json(folder)
     assert "2" in everything["facts"]["weight"].split(", ")
     taken = account(everything, "python", "without")
@@ -421,18 +467,21 @@ def test_a_fifo_is_no_file_of_options(tmp_path):
 def test_options_change_at_a_hangup(tmp_path):
     folder, path = tmp_path / "epochs", tmp_path / "agent.yaml"
     path.write_text("epoch: 1h\nfreq: 49\nservice: shop=x\n")
-    with agent(folder, "--config", path, "--keep", "2d", "--max-c", "50%") as process:
-        harness.wait_for(folder.exists)
+    ask = asker(tmp_path / "http")
+    with agent(folder, "--config", path, "--keep", "2d", "--max-c", "50%", "--listen", tmp_path / "http") as process:
+        harness.wait_for(lambda: harness.is_attached(process.pid))
+        assert metrics(ask)["pybpf_reload_failed_total"] == 0
         path.write_text("epoch: 1x\n")
         process.send_signal(signal.SIGHUP)
         assert "line 1, column 8: --epoch 1x" in process.stderr.readline()
         assert "the options stay as they were" in process.stderr.readline()
         # What the next start would refuse.
-        for text, words in (("freq: 0", "line 2, column 7: -F 0"), ("listen-token: x", "--listen-token is for --listen")):
+        for text, words in (("freq: 0", "line 2, column 7: -F 0"), ("spool: x", "--spool and --http-... are for --otlp")):
             path.write_text("epoch: 1s\n%s\n" % text)
             process.send_signal(signal.SIGHUP)
             assert words in process.stderr.readline()
             assert "the options stay as they were" in process.stderr.readline()
+        assert metrics(ask)["pybpf_reload_failed_total"] == 3
         # All that cannot change: another value, a new key, one that is gone.
         path.write_text("epoch: 1s\nkeep: 1h\nfreq: 99\nthreads: true\n")
         process.send_signal(signal.SIGHUP)

@@ -94,8 +94,10 @@ def test_a_full_disk(tmp_path):
                     rest.write(bytes(4096))
             after_some_epochs(ask, 2)
             add_up(ask)
+            now = metrics(ask)
             process.terminate()
             err = process.communicate(timeout=harness.PATIENCE)[1]
+        assert now['pybpf_files_failed_total{mode="cpu"}'] == now['pybpf_epochs_unwritten_total{mode="cpu"}'] >= 1, now
         assert process.returncode == 0 and "cannot write an epoch: No space left on device" in err, err
 
 

@@ -15,7 +15,7 @@ import harness
 from harness import process_names, pybpf
 from protobuf import fields, number, of
 from receiver import Answer, receiving
-from test_agent import account, agent, as_json, end, epochs, values
+from test_agent import account, agent, as_json, asker, end, epochs, metrics, values
 
 HOME = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
 
@@ -141,9 +141,11 @@ def test_a_host_that_is_not_chosen(tmp_path):
     """It sends nothing, says so once, and keeps its files: the share is too small for any host."""
     folder = tmp_path / "epochs"
     with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
-        with sending(folder, "-p", target.pid, "--otlp", base(it), "--hosts-share", "1e-18") as process:
+        with sending(folder, "-p", target.pid, "--otlp", base(it), "--hosts-share", "1e-18", "--listen", tmp_path / "http") as process:
             harness.wait_for(lambda: len(epochs(folder)) >= 2)
+            now = metrics(asker(tmp_path / "http"))
             said = end(process)
+    assert now["pybpf_host_sends"] == 0 and now['pybpf_epochs_unsent_total{mode="cpu"}'] == now["pybpf_epochs_total"] >= 2, now
     assert without_delays(said) == "pybpf: --hosts-share 1e-18: today (UTC) this host sends none; other hosts do\n"
     assert not it.requests and values(as_json(folder)) > 0
     for option, value in (("--hosts-share", "0"), ("--hosts-share", "10%"), ("--top-stacks", "0")):
@@ -156,7 +158,7 @@ def test_an_outage(tmp_path):
     folder, spool = tmp_path / "epochs", tmp_path / "spool"
     port = harness.free_port()
     with harness.target(harness.default_python(), "shares.py") as target:
-        arguments = ["-p", target.pid, "--otlp", "http://localhost:%d" % port, "--spool", spool]
+        arguments = ["-p", target.pid, "--otlp", "http://localhost:%d" % port, "--spool", spool, "--listen", tmp_path / "http"]
         with sending(folder, *arguments) as process:
             harness.wait_for(lambda: epochs(folder))
             said = without_delays(end(process))
@@ -168,36 +170,45 @@ def test_an_outage(tmp_path):
             harness.wait_for(lambda: len(epochs(folder)) > before)
             with receiving(port=port) as it:
                 harness.wait_for(lambda: len(it.requests) > int(waiting.group(1)))
+                now = metrics(asker(tmp_path / "http"))
                 assert "takes profiles again" in harness.one_sentence(without_delays(end(process)))
     assert sum(otlp_total(request.body) for request in it.requests) == values(as_json(folder)) > 0
+    # The first attempt failed, and was repeated.
+    assert now['pybpf_requests_retried_total{receiver="otlp"}'] >= 1 and now['pybpf_requests_found_total{receiver="otlp"}'] == int(waiting.group(1)), now
     assert spool.stat().st_mode & 0o777 == 0o700
 
 
 def test_what_is_refused_is_told(tmp_path):
-    """A web page is no receiver, which is said with the count; files go on."""
+    """A web page is no receiver, which is said with the count; files go on. What a receiver refuses of a request is counted."""
     folder = tmp_path / "epochs"
     page = Answer(200, b"<html>welcome</html>", "text/html")
-    with receiving(*[page] * 9) as it, harness.target(harness.default_python(), "shares.py") as target:
-        with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
-            harness.wait_for(lambda: len(it.requests) >= 2)
+    partial = Answer(200, b"\x0a\x02\x08\x03")  # partial_success, with rejected_profiles 3
+    names = ['pybpf_requests_dropped_total{receiver="otlp",cause="refused"}', 'pybpf_profiles_rejected_total{receiver="otlp"}']
+    with receiving(partial, *[page] * 9) as it, harness.target(harness.default_python(), "shares.py") as target:
+        with sending(folder, "-p", target.pid, "--otlp", it.url, "--listen", tmp_path / "http") as process:
+            now = harness.wait_for(lambda: metrics(asker(tmp_path / "http")) if len(it.requests) >= 3 else None)
             said = end(process)
+    dropped, rejected = (now[name] for name in names)
+    assert 1 <= dropped <= len(it.requests) - 1 and rejected == 3, now
+    assert now['pybpf_requests_sent_total{receiver="otlp"}'] == 1, now
     assert said.count("a web page, which no receiver of profiles answers") == 1
     lost = re.findall(r"pybpf: requests lost on the way to %s: (\d+); the receiver refused them\n" % re.escape(it.url), said)
     # An epoch without a sample, as a short last one may be, is not sent.
     sent = [name for name in epochs(folder) if values(as_json(folder / name))]
-    assert sum(map(int, lost)) == len(it.requests) == len(sent), said
+    assert sum(map(int, lost)) == len(it.requests) - 1 == len(sent) - 1, said
 
 
 def test_killed(tmp_path):
     """The process that sends is started again; without its keeper the agent ends; without the agent nothing stays."""
     folder = tmp_path / "epochs"
     with receiving() as it, harness.target(harness.default_python(), "shares.py") as target:
-        with sending(folder, "-p", target.pid, "--otlp", it.url) as process:
+        with sending(folder, "-p", target.pid, "--otlp", it.url, "--listen", tmp_path / "http") as process:
             (sender,) = harness.wait_for(lambda: named(process.pid, "pybpf-push"))
             os.kill(sender, signal.SIGKILL)
             assert "ended by a signal, and was restarted" in process.stderr.readline()
             before = len(it.requests)
             harness.wait_for(lambda: len(it.requests) > before)
+            assert metrics(asker(tmp_path / "http"))['pybpf_sender_restarts_total{receiver="otlp"}'] == 1
             os.kill(named(process.pid, "pybpf-pusher")[0], signal.SIGKILL)
             said = process.communicate(timeout=harness.PATIENCE)[1]
             assert process.returncode == 1 and "has ended: nothing can be sent any more\n" in said

@@ -2,22 +2,21 @@
 """pybpf agent --listen: profiles of the next seconds, metrics and health, while epochs go on."""
 
 import concurrent.futures
-import contextlib
 import gzip
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
+from pathlib import Path
 
 import pytest
 
 import harness
 from harness import cpu_s, process_names
-from test_agent import agent, as_json, end, epochs, values
+from test_agent import as_json, end, epochs, metrics, served, values
 from protobuf import of
 from test_agent_push import HOME, pprof_total
 from test_agent_waits import pprof_sums
@@ -26,34 +25,6 @@ from test_serve import PROMETHEUS, query
 
 TIME_NS, DURATION_NS = 9, 10  # Profile.time_nanos, duration_nanos
 SECRET = "0123456789abcdef" * 4
-
-
-@contextlib.contextmanager
-def served(folder, *args, **options):
-    """An agent that listens, and the function that asks it at its address: gives the status and the body of an answer."""
-    with agent(folder, "--listen", ":0", "-v", *args, **options) as process:
-        address = None
-        while not address:
-            line = process.stderr.readline()
-            assert line, "it ended before it listened"
-            address = re.search(r"serving profiles and metrics at (http://127\.0\.0\.1:\d+)", line)
-
-        def ask(path, **headers):
-            request = urllib.request.Request(address.group(1) + path, headers=headers)
-            try:
-                with urllib.request.urlopen(request, timeout=harness.PATIENCE) as answer:
-                    return answer.status, answer.read()
-            except urllib.error.HTTPError as refused:
-                return refused.code, refused.read()
-
-        ask.address = address.group(1)
-        yield process, ask
-
-
-def metrics(ask, **headers):
-    status, body = ask("/metrics", **headers)
-    assert status == 200
-    return {name: float(value) for name, value in re.findall(r"^(\w+(?:{.*})?) (\S+)$", body.decode(), re.MULTILINE)}
 
 
 def test_profiles_beside_epochs(tmp_path):
@@ -214,12 +185,39 @@ def test_health_and_readiness(tmp_path):
             end(process)
 
 
+def test_what_it_costs(tmp_path):
+    """Held against the kernel's clocks of its processes, its memory and its maps."""
+    receiver = "http://localhost:%d" % harness.free_port()
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with served(tmp_path / "epochs", "-p", target.pid, "--epoch", "1s", "--otlp", receiver, env=HOME) as (process, ask):
+            first = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= 1 else None)
+            names = process_names(process.pid)
+            mine = [pid for pid, name in names.items() if pid == process.pid or name in ("pybpf-serve", "pybpf-push", "pybpf-keeper")]
+            before = sum(map(cpu_s, mine))
+            # What the one that keeps the folder takes for an epoch is known when it has written the next one.
+            now = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= first["pybpf_epochs_total"] + 3 else None)
+            after = sum(map(cpu_s, process_names(process.pid)))
+            kib = dict(re.findall(r"^(\w+):\s+(\d+) kB", Path("/proc/%d/status" % process.pid).read_text(encoding="utf-8"), re.M))
+            maps = {words["map_id"]: int(words["memlock"]) for words in harness.fdinfo(process.pid) if "map_id" in words}
+            end(process)
+    assert len(mine) == 4, names
+    assert before <= now["pybpf_cpu_seconds_total"] <= after, (before, now, after)
+    parts = ["pybpf_server_cpu_seconds_total", 'pybpf_sender_cpu_seconds_total{receiver="otlp"}', 'pybpf_files_cpu_seconds_total{mode="cpu"}']
+    assert all(0 < now[part] for part in parts) and sum(now[part] for part in parts) < now["pybpf_cpu_seconds_total"], now
+    # Beside its own memory there is what it maps of the kernel's, which counts as that of maps.
+    assert 0.9 * int(kib["RssAnon"]) < now["pybpf_resident_memory_bytes"] / 1024 < int(kib["VmRSS"]), (kib, now)
+    assert abs(now['pybpf_map_memory_bytes{mode="cpu"}'] - sum(maps.values())) < 0.1 * sum(maps.values()), (maps, now)
+
+
 def test_without_what_serves_it_ends(tmp_path):
     """So that a service manager starts it again; what was sampled is written."""
     folder = tmp_path / "epochs"
     with harness.target(harness.default_python(), "shares.py") as target:
         with served(folder, "-p", target.pid) as (process, ask):
             assert ask("/healthz")[0] == 200
+            (worker,) = [pid for pid, name in process_names(process.pid).items() if name == "pybpf-serve"]
+            os.kill(worker, signal.SIGKILL)
+            assert metrics(ask)["pybpf_http_restarts_total"] == 1
             keeper = [pid for pid, name in process_names(process.pid).items() if name == "pybpf-server"]
             os.kill(keeper[0], signal.SIGKILL)
             err = process.communicate(timeout=harness.PATIENCE)[1]
@@ -266,7 +264,13 @@ def test_many_requests_cost_little(tmp_path):
             with concurrent.futures.ThreadPoolExecutor(4) as clients:
                 answers = list(clients.map(ask, ["/metrics"] * 100))
             passed = time.monotonic() - begin
+            # More than are open at a time: the oldest make room for who asks.
+            idle = [socket.create_connection(ask.address[len("http://"):].split(":")) for _ in range(64)]
+            now = metrics(ask)
+            for one in idle:
+                one.close()
             end(process)
+    assert now["pybpf_http_clients_cut_total"] >= 1, now
     assert {status for status, _ in answers} == {200}
     assert len(answers) <= 16 + 32 * passed
 

@@ -137,6 +137,11 @@ int agent_change(struct agent *a, const struct agent_options *options)
 	return err;
 }
 
+void agent_count_refused_change(struct agent *a)
+{
+	a->metrics.refused_changes++;
+}
+
 int agent_run(struct agent *a, struct session *const *sessions, bool (*goes_on)(void *arg), void *goes_on_arg)
 {
 	struct session_run run = {

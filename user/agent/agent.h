@@ -61,10 +61,11 @@ struct agent_options {
 struct agent_metrics {
 	uint64_t epochs, late_epochs;   /* late: more than 5 % longer than planned */
 	uint64_t suspends, clock_jumps; /* times that the machine slept, and that its clock was set */
-	double cpu_s;                   /* of pybpf and its helpers; sinks have their own */
+	uint64_t refused_changes;       /* times that the options were to change, and could not be read */
+	double cpu_s;                   /* of pybpf, its helpers, and the processes of its sinks */
 	unsigned divisor;               /* of the rate: more than 1 when it was lowered */
 	double epoch_cpu_s, epoch_s;    /* of the last epoch: that CPU time, and its length */
-	uint64_t rss_bytes;             /* memory of pybpf */
+	uint64_t rss_bytes;             /* memory of pybpf's main process */
 	uint64_t unanswered;            /* questions about files or memory that had no answer in time */
 	struct agent_mode_metrics {
 		uint64_t asked, taken, lost; /* samples, as of struct session_account */
@@ -117,6 +118,8 @@ const char *agent_mode_name(enum session_mode mode);
  * longer. Returns 0 or negative errno, after reporting what failed.
  */
 int agent_change(struct agent *a, const struct agent_options *options);
+/* Counts that the options were to change, and could not be read. */
+void agent_count_refused_change(struct agent *a);
 
 void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics);
 

@@ -15,6 +15,30 @@
 /* The rate is halved up to this divisor. */
 #define DIVISOR_MOST 16
 
+double agent_sinks_used_s(const struct agent *a)
+{
+	struct agent_metrics m;
+	double used_s;
+
+	agent_get_metrics(a, &m);
+	used_s = m.serve.cpu_s;
+	for (size_t i = 0; i < AGENT_RECEIVERS; i++)
+		used_s += m.push[i].counts.cpu_s;
+	for (size_t i = 0; i < a->nr_parts; i++)
+		used_s += m.modes[i].files.cpu_s;
+	return used_s;
+}
+
+double agent_epoch_used_s(const struct agent *a)
+{
+	const double most_s = clock_s(CLOCK_MONOTONIC) - a->begin;
+	double sinks_s = agent_sinks_used_s(a) - a->sinks_begin_s;
+
+	/* A compromised one can report any time. */
+	sinks_s = sinks_s > most_s ? most_s : sinks_s;
+	return session_used_s() - a->cpu_begin_s + (sinks_s > 0 ? sinks_s : 0);
+}
+
 /* Returns as agent_hold(). */
 static int set_divisor(struct agent *a, unsigned divisor, double share)
 {
@@ -65,7 +89,7 @@ static bool may_lower(const struct agent *a)
 
 int agent_limit_cost(struct agent *a)
 {
-	double planned = a->end - a->begin, used = session_used_s() - a->cpu_begin_s;
+	double planned = a->end - a->begin, used = agent_epoch_used_s(a);
 
 	/* Once in an epoch: what is done at its end costs the same at any rate. */
 	if (!may_lower(a) || used < planned * get_high_share(a, used / planned))

@@ -41,6 +41,7 @@ static void begin_epoch(struct agent *a, double now, unsigned divisor)
 	a->begin = now;
 	a->end = now + a->options.epoch_s * (1 + share);
 	a->cpu_begin_s = session_used_s();
+	a->sinks_begin_s = agent_sinks_used_s(a);
 	a->least = divisor < next ? divisor : next;
 	a->most = divisor > next ? divisor : next;
 	a->rate_changed = false;
@@ -134,8 +135,8 @@ static void measure_cost(struct agent *a)
 	struct agent_metrics *m = &a->metrics;
 
 	m->epochs++;
-	m->cpu_s = session_used_s();
-	m->epoch_cpu_s = m->cpu_s - a->cpu_begin_s;
+	m->cpu_s = session_used_s() + agent_sinks_used_s(a);
+	m->epoch_cpu_s = agent_epoch_used_s(a);
 	m->unanswered = helper_unanswered();
 }
 

@@ -55,6 +55,7 @@ struct agent {
 	/* The epoch that goes on. Times: CLOCK_MONOTONIC seconds. */
 	double begin, end;          /* end: as it is planned */
 	double cpu_begin_s;         /* session_used_s() when it began */
+	double sinks_begin_s;       /* agent_sinks_used_s() then */
 	struct agent_clocks clocks; /* as they were read last */
 	double next_cut;            /* CLOCK_BOOTTIME seconds: before, they end no epoch */
 	bool is_restless;           /* they changed before that, which was said */
@@ -171,6 +172,10 @@ void agent_drop_pulled(struct agent *a);
 
 /* cost.c */
 
+/* Returns the CPU time in seconds that the processes of the sinks have taken, by what they say themselves. */
+double agent_sinks_used_s(const struct agent *a);
+/* Returns the CPU time in seconds that all processes have taken in the epoch that goes on. */
+double agent_epoch_used_s(const struct agent *a);
 /* Lowers the rate if the epoch takes more CPU time than it may. Returns as agent_hold(). */
 int agent_limit_cost(struct agent *a);
 /*

@@ -90,6 +90,8 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 	add_plain(rows, "pybpf_suspends_total", SERVE_COUNTER, (double)all->suspends, "Times that the machine slept.");
 	add_plain(rows, "pybpf_clock_jumps_total", SERVE_COUNTER, (double)all->clock_jumps,
 		  "Times that the clock was set by more than a second.");
+	add_plain(rows, "pybpf_reload_failed_total", SERVE_COUNTER, (double)all->refused_changes,
+		  "Times that SIGHUP found a file of options that was refused.");
 	EACH_MODE("pybpf_epochs_unwritten_total", SERVE_COUNTER, m->unwritten,
 		  "Epochs for which the folder had no room: their samples are not in it.")
 	EACH_MODE("pybpf_samples_asked_total", SERVE_COUNTER, m->asked,
@@ -129,9 +131,9 @@ static void add_unread(struct rows *rows, const struct agent *a, const struct ag
 static void add_cost(struct rows *rows, const struct agent *a, const struct agent_metrics *all)
 {
 	add_plain(rows, "pybpf_cpu_seconds_total", SERVE_COUNTER, all->cpu_s,
-		  "CPU time of pybpf and its helpers, without what serves, sends and keeps the folder.");
+		  "CPU time of pybpf and its helpers, and of what serves, sends and keeps the folder.");
 	add_plain(rows, "pybpf_resident_memory_bytes", SERVE_GAUGE, (double)all->rss_bytes,
-		  "Memory of pybpf at the end of the last epoch, without that of maps.");
+		  "Memory of pybpf's main process at the end of the last epoch, without that of maps.");
 	EACH_MODE("pybpf_map_memory_bytes", SERVE_GAUGE, m->map_bytes, "Memory of pybpf's maps in the kernel.")
 	add_plain(rows, "pybpf_rate_divisor", SERVE_GAUGE, all->divisor,
 		  "Divisor of the sampling rate: more than 1 while it is lowered.");
@@ -267,6 +269,8 @@ static void add_server(struct rows *rows, const struct serve_counts *c)
 		  "Clients that were too slow, or the oldest of too many.");
 	add_plain(rows, "pybpf_http_restarts_total", SERVE_COUNTER, (double)c->restarts,
 		  "Times that the process that serves was started again.");
+	add_plain(rows, "pybpf_server_cpu_seconds_total", SERVE_COUNTER, c->cpu_s,
+		  "CPU time of the process that serves.");
 }
 
 void agent_get_metrics(const struct agent *a, struct agent_metrics *metrics)

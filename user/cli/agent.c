@@ -43,17 +43,19 @@ static void on_hangup(void *arg)
 	const char *path = running->options->config_path;
 	struct agent_options fresh;
 
-	if (!path)
+	if (!path) {
 		log_warn("SIGHUP changes nothing: there is no --config file to read again");
-	else if (cli_agent_read_again(running->options, &fresh))
+	} else if (cli_agent_read_again(running->options, &fresh)) {
+		agent_count_refused_change(running->agent);
 		log_warn("the options stay as they were");
-	else if (!agent_change(running->agent, &fresh))
+	} else if (!agent_change(running->agent, &fresh)) {
 		log_warn(
 			"%s was read again: epochs of %g s, which are kept for %g s and in %.6g MiB; --max-cpu %g %%%s",
 			path, fresh.epoch_s, fresh.keep_s, (double)fresh.keep_size / (1 << 20), 100 * fresh.max_cpu,
 			has_secrets(&running->options->agent)
 				? "; tokens, headers and certificates are read at the start only"
 				: "");
+	}
 }
 
 /* Returns the options of the session that measures one of the modes. */

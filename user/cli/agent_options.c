@@ -246,7 +246,7 @@ static int take_max_cpu(const struct cli_option *option, const char *value, void
 
 static const struct cli_option other_options[] = {
 	{"max-cpu", 0, "PERCENT",
-	 "the share of one CPU that pybpf and its helpers may use (default 1%); before they use more, the rate is "
+	 "the share of one CPU that all processes of pybpf may use (default 1%); before they use more, the rate is "
 	 "halved, and each sample counts for two; it is raised again when they use little",
 	 .take = take_max_cpu},
 	{"max-memory", 0, "MIB",

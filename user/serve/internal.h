@@ -61,6 +61,7 @@ struct serve_reply {
 /* Shared by the processes. What the process that serves writes is not trusted: it is only counted. */
 struct serve_shared {
 	_Atomic uint64_t requests, answered, wrong, denied, unavailable, left, cut, restarts;
+	_Atomic uint64_t cpu_ns, ended_cpu_ns; /* of the process, and of those before it that crashed */
 	/* The last argument of serve_tell_well(), and when it was called. */
 	_Atomic uint64_t well_ns; /* CLOCK_MONOTONIC; written by the process that samples */
 	atomic_bool is_ready;

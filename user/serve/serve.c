@@ -196,6 +196,7 @@ void serve_count(const struct serve *serve, struct serve_counts *counts)
 		.left = shared->left,
 		.cut = shared->cut,
 		.restarts = shared->restarts,
+		.cpu_s = (double)(shared->cpu_ns + shared->ended_cpu_ns) / 1e9,
 		.gone = serve->gone,
 	};
 }

@@ -57,6 +57,7 @@ struct serve_counts {
 	uint64_t left;        /* whose client went away before the answer */
 	uint64_t cut;         /* clients that were too slow, or the oldest of too many */
 	uint64_t restarts;    /* of the process, after a crash */
+	double cpu_s;         /* CPU time of the process */
 	bool gone;            /* no client is served any more: the process and its keeper have ended */
 };
 

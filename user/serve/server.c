@@ -424,6 +424,7 @@ void serve_server_run(void)
 		run_daemon();
 		if (server.ends && (!server.clients.count || now_s() >= server.end_s))
 			_exit(0);
+		server.shared->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		wait_for_something();
 	}
 }

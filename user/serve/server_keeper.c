@@ -57,6 +57,8 @@ static bool count_crash(void *state)
 	const struct serve_message crash = {.kind = SERVE_MESSAGE_CRASH};
 	struct serve_process *process = state;
 
+	process->shared->ended_cpu_ns += process->shared->cpu_ns;
+	process->shared->cpu_ns = 0;
 	process->shared->restarts++;
 	process->generation++;
 	return !child_send(process->socket, &crash, sizeof(crash), NULL, 0, 0);

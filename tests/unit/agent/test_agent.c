@@ -27,6 +27,7 @@ static struct {
 	double now, cpu_s; /* clocks */
 	double cpu_per_s;  /* CPU time that pybpf takes in a second at the full rate, of its samples */
 	double cpu_always; /* likewise, at any rate */
+	double cpu_sinks;  /* likewise, by what the processes of the sinks say themselves */
 	uint64_t realtime_ms;
 	unsigned divisor;
 	unsigned number; /* of the next sample */
@@ -40,6 +41,8 @@ static struct {
 	double memory;           /* the share that is taken: new stacks are refused from 1 on */
 	uint64_t refused;        /* samples whose stack was */
 	uint64_t late;           /* what there was no time for, of each kind */
+	double sinks_s;          /* CPU time of the processes of the sinks */
+	bool counted;            /* sinks say what became of their requests: a number of its own for each count */
 	struct profile *profile;
 	double ends_at, stall_at, stall_s;
 	char metrics[32768];     /* at the end, as Prometheus reads them */
@@ -186,6 +189,7 @@ enum session_end session_run(struct session_run *run)
 			change_clocks();
 		played.now += tick;
 		played.cpu_s += tick * (played.cpu_always + played.cpu_per_s / played.divisor);
+		played.sinks_s += tick * played.cpu_sinks;
 		played.late++;
 		sample();
 		if (run->on_interval(run->watcher) < 0)
@@ -388,7 +392,40 @@ static int take(struct agent *a, const struct agent_epoch *epoch)
 	return ++sunk.taken == sunk.fails ? -EPIPE : 0;
 }
 
-static const struct agent_sink sink = {.name = "played", .is_wanted = is_wanted, .take = take};
+/* Each count has a number of its own. */
+static void count(const struct agent *a, struct agent_metrics *metrics)
+{
+	struct push_counts *push = &metrics->push[PUSH_OTLP].counts;
+
+	(void)a;
+	metrics->serve.cpu_s = played.sinks_s;
+	if (!played.counted)
+		return;
+	*push = (struct push_counts){.submitted = 1,
+				     .found = 2,
+				     .sent = 3,
+				     .sent_bytes = 4,
+				     .retried = 5,
+				     .rejected_profiles = 6,
+				     .waiting = 7,
+				     .waiting_bytes = 8,
+				     .spooled = 9,
+				     .spooled_bytes = 10,
+				     .restarts = 11};
+	for (unsigned i = 0; i < PUSH_CAUSES; i++)
+		push->dropped[i] = 20 + i;
+	metrics->serve = (struct serve_counts){
+		.answered = 31, .wrong = 32, .denied = 33, .unavailable = 34, .left = 35, .cut = 36, .restarts = 37};
+	metrics->modes[0].files = (struct archive_keeper_counts){
+		.written = 41, .written_bytes = 42, .failed = 43, .merged = 44, .removed = 45, .kept = 46, .size = 47};
+	metrics->modes[0].unsent = 51;
+	metrics->modes[1].lost_time_ns = 52000000000;
+	metrics->modes[1].lost_threads = 53;
+	metrics->modes[1].map_bytes = 54;
+	metrics->rss_bytes = 55;
+}
+
+static const struct agent_sink sink = {.name = "played", .is_wanted = is_wanted, .take = take, .count = count};
 
 static bool is_never_wanted(const struct agent_options *options)
 {
@@ -648,6 +685,74 @@ static void test_what_there_was_no_time_for(void **state)
 	assert_null(strstr(played.metrics, "pybpf_threads_unread{mode=\"cpu\"}"));
 }
 
+/* Each row has its own count, and no other. */
+static void test_rows(void **state)
+{
+	static const char *const causes[PUSH_CAUSES] = {
+		[PUSH_QUEUE_FULL] = "queue_full", [PUSH_SPOOL_FULL] = "spool_full", [PUSH_SPOOL_ERROR] = "spool_error",
+		[PUSH_GIVEN_UP] = "given_up",     [PUSH_REFUSED] = "refused",       [PUSH_NOT_TRUSTED] = "not_trusted",
+		[PUSH_CRASHED] = "crashed",       [PUSH_ENDED] = "ended",
+	};
+	static const struct {
+		const char *name, *labels;
+		uint64_t value;
+	} rows[] = {
+		{"pybpf_requests_submitted_total", "{receiver=\"otlp\"}", 1},
+		{"pybpf_requests_found_total", "{receiver=\"otlp\"}", 2},
+		{"pybpf_requests_sent_total", "{receiver=\"otlp\"}", 3},
+		{"pybpf_requests_sent_bytes_total", "{receiver=\"otlp\"}", 4},
+		{"pybpf_requests_retried_total", "{receiver=\"otlp\"}", 5},
+		{"pybpf_profiles_rejected_total", "{receiver=\"otlp\"}", 6},
+		{"pybpf_requests_waiting", "{receiver=\"otlp\"}", 7 + 9},
+		{"pybpf_requests_waiting_bytes", "{receiver=\"otlp\"}", 8},
+		{"pybpf_requests_spooled_bytes", "{receiver=\"otlp\"}", 10},
+		{"pybpf_sender_restarts_total", "{receiver=\"otlp\"}", 11},
+		{"pybpf_http_requests_total", "{outcome=\"answered\"}", 31},
+		{"pybpf_http_requests_total", "{outcome=\"wrong\"}", 32},
+		{"pybpf_http_requests_total", "{outcome=\"denied\"}", 33},
+		{"pybpf_http_requests_total", "{outcome=\"unavailable\"}", 34},
+		{"pybpf_http_requests_total", "{outcome=\"client_left\"}", 35},
+		{"pybpf_http_clients_cut_total", "", 36},
+		{"pybpf_http_restarts_total", "", 37},
+		{"pybpf_files_written_total", "{mode=\"cpu\"}", 41},
+		{"pybpf_files_written_bytes_total", "{mode=\"cpu\"}", 42},
+		{"pybpf_files_failed_total", "{mode=\"cpu\"}", 43},
+		{"pybpf_files_merged_total", "{mode=\"cpu\"}", 44},
+		{"pybpf_files_removed_total", "{mode=\"cpu\"}", 45},
+		{"pybpf_files", "{mode=\"cpu\"}", 46},
+		{"pybpf_files_bytes", "{mode=\"cpu\"}", 47},
+		{"pybpf_epochs_unsent_total", "{mode=\"cpu\"}", 51},
+		{"pybpf_wait_seconds_lost_total", "{mode=\"wall\"}", 52},
+		{"pybpf_threads_lost_total", "{mode=\"wall\"}", 53},
+		{"pybpf_map_memory_bytes", "{mode=\"wall\"}", 54},
+		{"pybpf_resident_memory_bytes", "", 55},
+		{"pybpf_reload_failed_total", "", 2},
+	};
+	const struct agent_options options = {.epoch_s = EPOCH_S,
+					      .dir = "/dir",
+					      .push = {.urls = {[PUSH_OTLP] = "http://a/"}, .hosts_share = 0.5},
+					      .modes = {SESSION_CPU, SESSION_WALL},
+					      .nr_modes = 2};
+	struct error error;
+	struct agent *agent = agent_new(&options, &error);
+
+	(void)state;
+	assert_non_null(agent);
+	played.counted = true;
+	agent_count_refused_change(agent);
+	agent_count_refused_change(agent);
+	read_metrics(agent);
+	agent_free(agent);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_row(rows[i].name, rows[i].labels, rows[i].value);
+	for (unsigned i = 0; i < PUSH_CAUSES; i++) {
+		char labels[80];
+
+		snprintf(labels, sizeof(labels), "{receiver=\"otlp\",cause=\"%s\"}", causes[i]);
+		assert_row("pybpf_requests_dropped_total", labels, 20 + i);
+	}
+}
+
 static void test_late_epochs(void **state)
 {
 	struct agent_metrics metrics;
@@ -759,9 +864,38 @@ static void test_the_rate_keeps_to_the_limit(void **state)
 	played.cpu_always = 0.001;
 	metrics = run_for(10, 0.01);
 	assert_int_equal(metrics.divisor, 8);
+	assert_row("pybpf_rate_divisor", "", 8);
 	/* The last one is what is left of the run: where that is short, its end takes more than a hundredth of it. */
 	assert_true(metrics.epoch_cpu_s / metrics.epoch_s < 0.01 || metrics.epoch_s < 0.8 * EPOCH_S);
 	assert_int_equal(sunk.weights, 1u << 1 | 1u << 2 | 1u << 4 | 1u << 8);
+}
+
+/* What the processes of the sinks take is a part of what pybpf takes. */
+static void test_the_rate_is_lowered_for_sinks(void **state)
+{
+	struct agent_metrics metrics;
+
+	(void)state;
+	played.cpu_sinks = 0.006;
+	played.cpu_per_s = 0.003;
+	metrics = run_for(10, 0.01);
+	assert_int_equal(metrics.divisor, 2);
+	assert_true(fabs(metrics.cpu_s - played.cpu_s - played.sinks_s) < 1e-9);
+}
+
+/* Nor can one of them, that reports any time, do more than that. */
+static void test_sinks_that_lie(void **state)
+{
+	struct agent_metrics metrics;
+
+	played.cpu_sinks = 1e12;
+	metrics = run_for(10, 0.01);
+	assert_true(metrics.epoch_cpu_s <= metrics.epoch_s + 1e-9);
+	end(state);
+	begin(state);
+	played.cpu_sinks = -1e12;
+	metrics = run_for(10, 0.01);
+	assert_true(metrics.epoch_cpu_s >= 0);
 }
 
 static void test_the_rate_rises_again(void **state)
@@ -830,6 +964,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_memory_that_fills_up_in_an_epoch, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_there_was_no_time_for, begin, end),
+		cmocka_unit_test_setup_teardown(test_rows, begin, end),
 		cmocka_unit_test_setup_teardown(test_late_epochs, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sleep, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_clock_that_is_set, begin, end),
@@ -838,6 +973,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_sleep_costs_no_rate, begin, end),
 		cmocka_unit_test_setup_teardown(test_epochs_that_become_shorter, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_keeps_to_the_limit, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_rate_is_lowered_for_sinks, begin, end),
+		cmocka_unit_test_setup_teardown(test_sinks_that_lie, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_rises_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_a_lower_rate_does_not_save, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_rate_rises_beside_other_costs, begin, end),
