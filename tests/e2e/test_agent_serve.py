@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 import harness
 from harness import cpu_s, process_names
-from test_agent import as_json, end, epochs, metrics, served, values
+from test_agent import agent, as_json, asker, end, epochs, metrics, served, values
 from protobuf import of
 from test_agent_push import HOME, pprof_total
 from test_agent_waits import pprof_sums
@@ -388,3 +389,45 @@ def test_a_token(tmp_path):
             end(process)
     run = harness.pybpf("agent", "--listen-token", secret)
     assert run.code == 2 and "--listen-token is for --listen, which is missing" in run.err
+
+
+GROUP = 54321
+
+
+def connects(path, uid, gid):
+    """Can a user of one group connect to a Unix socket?"""
+    program = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    command = ["/usr/bin/python3", "-c", program, path]
+    return not subprocess.run(command, user=uid, group=gid, extra_groups=[], stderr=subprocess.DEVNULL, timeout=harness.PATIENCE).returncode
+
+
+@pytest.mark.parametrize("mode, who", [(None, [0]), ("0660", [0, GROUP]), ("666", [0, GROUP, GROUP + 1])])
+def test_the_mode_of_a_socket(mode, who):
+    """By it the owner, a group or all can connect; that all can is said."""
+    with tempfile.TemporaryDirectory() as folder, harness.target(harness.default_python(), "shares.py") as target:
+        shutil.chown(folder, group=GROUP)
+        os.chmod(folder, 0o2755)
+        path, config = Path(folder, "http"), Path(folder, "agent.yaml")
+        config.write_text("listen: %s\n%s" % (path, "listen-mode: %s\n" % mode if mode else ""), encoding="ascii")
+        with agent(Path(folder, "epochs"), "-p", target.pid, "--config", config) as process:
+            harness.wait_for(lambda: harness.is_attached(process.pid))
+            status = path.stat()
+            found = [gid for gid in (0, GROUP, GROUP + 1) if connects(path, gid, gid)]
+            assert metrics(asker(path))["pybpf_epochs_total"] == 0
+            said = end(process)
+    assert found == who and status.st_mode & 0o777 == int(mode or "600", 8) and status.st_gid == GROUP
+    assert said == ("" if len(who) < 3 else "pybpf: every user of this machine can read profiles at unix:%s; a token, or a Unix socket with mode 0600, keeps others out\n" % path)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--listen", "/run/x", "--listen-mode", "0888"], "--listen-mode 0888: not the mode of a socket"),
+    (["--listen", "/run/x", "--listen-mode", "rw"], "not the mode of a socket; it takes an octal number from 0600 to 0777"),
+    (["--listen", "/run/x", "--listen-mode", "0060"], "not the mode of a socket"),
+    (["--listen", "/run/x", "--listen-mode", "04755"], "not the mode of a socket"),
+    (["--listen", "/run/x", "--listen-mode", ""], "not the mode of a socket"),
+    (["--listen", ":0", "--listen-mode", "0660"], "--listen :0 is an address of TCP"),
+    (["--listen-mode", "0660"], "--listen-mode is for --listen, which is missing"),
+])
+def test_modes_that_are_refused(arguments, words):
+    run = harness.pybpf("agent", "--check", *arguments)
+    assert run.code == 2 and words in harness.one_sentence(run.err), run

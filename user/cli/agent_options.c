@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -215,12 +216,31 @@ static int take_listen(const struct cli_option *option, const char *value, void 
 	return 0;
 }
 
+static int take_listen_mode(const struct cli_option *option, const char *value, void *target)
+{
+	struct cli_agent_options *o = target;
+	const size_t digits = strspn(value, "01234567");
+	const unsigned long mode = strtoul(value, NULL, 8);
+
+	if (!digits || digits > 4 || value[digits] || mode > 0777 || (mode & 0600) != 0600)
+		return cli_usage("%s %s: not the mode of a socket; it takes an octal number from 0600 to 0777, such as "
+				 "0660, by which the owner may read and write",
+				 cli_option_spelling(option), value);
+	o->agent.serve.socket_mode = (unsigned)mode;
+	return 0;
+}
+
 static const struct cli_option serve_options[] = {
 	{"listen", 0, "ADDRESS:PORT|PATH",
 	 "answer requests by HTTP: /debug/pprof/profile (wall and gil with these modes), /metrics for Prometheus, "
 	 "/healthz "
 	 "and /readyz; :PORT is on 127.0.0.1, a PATH with a slash is a Unix socket",
 	 .take = take_listen},
+	{"listen-mode", 0, "MODE",
+	 "the mode of the Unix socket, octal (default 0600): 0660 lets the group of the socket's folder connect, if "
+	 "that "
+	 "folder has the setgid bit",
+	 .take = take_listen_mode},
 	{"listen-token", 0, "FILE",
 	 "clients have to send the bearer token in FILE; only its owner may have access to FILE", .take = cli_take_text,
 	 .offset = offsetof(struct cli_agent_options, agent.serve.token)},
@@ -369,15 +389,27 @@ static int parse_file(struct cli_agent_options *o, const char *path, int argc, c
 static const struct cli_choice choices[] = {
 	{"--listen", CLI_CHOSEN(struct cli_agent_options, agent.serve.listen)},
 	{"--listen-token", CLI_CHOSEN(struct cli_agent_options, agent.serve.token)},
+	{"--listen-mode", CLI_CHOSEN(struct cli_agent_options, agent.serve.socket_mode)},
 	{0},
 };
 
 static const struct cli_rule rules[] = {
 	{"--listen-token", .needs = "--listen", .sentence = "--listen-token is for --listen, which is missing"},
+	{"--listen-mode", .needs = "--listen", .sentence = "--listen-mode is for --listen, which is missing"},
 	{0},
 };
 
 const struct cli_rules cli_agent_rules = {"agent", sizeof(struct cli_agent_options), choices, rules};
+
+/* Returns 0, or CLI_USAGE after one sentence on stderr. */
+static int check_listen(const struct serve_options *serve)
+{
+	if (!serve->socket_mode || strchr(serve->listen, '/'))
+		return 0;
+	return cli_usage("--listen-mode is the mode of a Unix socket, but --listen %s is an address of TCP; give it a "
+			 "path with a slash",
+			 serve->listen);
+}
 
 int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)
 {
@@ -395,8 +427,10 @@ int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *he
 		o->filter.all = true;
 	if (!o->agent.dir && !cli_agent_has_receiver(&o->agent.push))
 		o->agent.dir = AGENT_DIR_DEFAULT;
-	return cli_rules_check(&cli_agent_rules, o) ?: cli_agent_push_check(&o->agent.push)
-					     ?: cli_select_check(&o->filter, NULL);
+	code = cli_rules_check(&cli_agent_rules, o);
+	code = code ?: check_listen(&o->agent.serve);
+	code = code ?: cli_agent_push_check(&o->agent.push);
+	return code ?: cli_select_check(&o->filter, NULL);
 }
 
 /* Bytes of the names of options in a message: all that there are. */

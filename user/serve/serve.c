@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,13 +46,14 @@ void serve_end(struct serve **ended)
 }
 
 /* Says who may read profiles where that is more than their owner may expect. */
-static void warn_of_readers(const struct serve_process *process)
+static void warn_of_readers(const struct serve_process *process, unsigned socket_mode)
 {
-	if (process->listener.is_unix || process->rules.token)
+	/* Who may write to a Unix socket may connect to it. */
+	if (process->rules.token || (process->listener.is_unix && !(socket_mode & S_IWOTH)))
 		return;
-	if (process->listener.is_loopback)
-		log_warn("every user of this machine can read profiles at %s; a token, or a Unix socket, keeps others "
-			 "out",
+	if (process->listener.is_unix || process->listener.is_loopback)
+		log_warn("every user of this machine can read profiles at %s; a token, or a Unix socket with mode "
+			 "0600, keeps others out",
 			 process->listener.address);
 	else
 		log_warn("everybody who reaches %s over the network can read profiles; a token keeps others out",
@@ -89,7 +91,7 @@ int serve_start(const struct serve_options *options, struct serve **started, str
 	serve->open.seconds_most = process.rules.seconds_most;
 	err = err ?: child_start(&serve->keeper, DOES, serve_keep, &process, error);
 	if (!err)
-		warn_of_readers(&process);
+		warn_of_readers(&process, options->socket_mode);
 	memcpy(serve->address, process.listener.address, sizeof(serve->address));
 	if (process.listener.fd >= 0)
 		close(process.listener.fd);
