@@ -421,7 +421,13 @@ WRONG_FILES = [
     ("- epoch", "line 1, column 1: the file is one mapping"),
     ("config: other", "line 1, column 1: there is no option config"),
     ("", "it is empty"),
-    ("all: true\npid: 1", "--all and -p contradict each other"),
+    ("all: true\npid: 1", "line 2, column 1: --all and -p contradict each other"),
+    ("pid: 1\nepoch: 1s\nall: true", "line 3, column 1: --all and -p contradict each other"),
+    ("epoch: 1s\nlisten-token: /x", "line 2, column 1: --listen-token is for --listen, which is missing"),
+    ("listen-mode: 0660\nlisten: :0", "line 1, column 1: --listen-mode is the mode of a Unix socket, but --listen :0 is"),
+    ("threads: true\nsubprocesses: true\nall: true", "line 2, column 1: --children follows what"),
+    ("epoch: 1s\nspool: /x\nkeep: 1d", "line 2, column 1: --label, --hosts-share"),
+    ("otlp: http://a/\nhttp-token: /x\npprof: http://b/", "line 2, column 1: --http-headers, --http-token and --http-key are secrets of one"),
     ("epoch: 1s\nlisten: here", "line 2, column 9: --listen: cannot listen on here: write ADDRESS:PORT"),
     ("mode:\n- cpu\n- wall=shop\n- offcpu=shop", "line 4, column 3: --mode offcpu=shop: wall and offcpu cannot be measured together"),
     ("mode: [cpu, gil=]", "line 1, column 13: --mode gil=: the name of a service is missing"),
@@ -443,6 +449,38 @@ def test_wrong_files_of_options(tmp_path, text, words):
     path.write_text(text)
     run = pybpf("agent", "--check", "--config", path)
     assert run.code == 2 and words in harness.one_sentence(run.err) and not run.out, run
+
+
+OPEN_FILES = {
+    "http-headers": "otlp: http://localhost:1/",
+    "http-token": "otlp: http://localhost:1/",
+    "http-key": "otlp: http://localhost:1/\nhttp-certificate: %s",
+    "listen-token": "listen: :0",
+}
+
+
+@pytest.mark.parametrize("key", OPEN_FILES)
+def test_secrets_that_others_may_read(tmp_path, key):
+    """They are refused where the file of options names them; and those that are missing."""
+    secret, config, certificate = tmp_path / "secret", tmp_path / "agent.yaml", tmp_path / "certificate"
+    secret.write_text("0123456789abcdef: x\n", encoding="ascii")
+    certificate.write_text("certificate\n", encoding="ascii")
+    secret.chmod(0o644)
+    before = OPEN_FILES[key].replace("%s", str(certificate))
+    for path, words in ((secret, "others than its owner may use %s" % secret), (tmp_path / "none", "cannot open %s" % (tmp_path / "none"))):
+        config.write_text("epoch: 5s\n%s\n%s: %s\nkeep: 1d\n" % (before, key, path), encoding="ascii")
+        run = pybpf("agent", "--check", "--config", config)
+        line = 3 + before.count("\n")
+        assert run.code == 1 and "%s, line %d, column 1: " % (config, line) in harness.one_sentence(run.err) and words in run.err, run
+
+
+def test_a_certificate_that_is_missing(tmp_path):
+    key, config = tmp_path / "key", tmp_path / "agent.yaml"
+    key.write_text("key\n", encoding="ascii")
+    key.chmod(0o600)
+    config.write_text("http-key: %s\notlp: http://localhost:1/\nhttp-certificate: /none\n" % key, encoding="ascii")
+    run = pybpf("agent", "--check", "--config", config)
+    assert run.code == 1 and "line 3, column 1: cannot open /none" in harness.one_sentence(run.err), run
 
 
 def test_files_of_options(tmp_path):

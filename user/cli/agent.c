@@ -152,8 +152,7 @@ static int check_files(const struct agent_options *o)
 
 	if (code || !o->serve.listen || !serve_check(&o->serve, &error))
 		return code;
-	log_error("%s", error.text);
-	return CLI_FAILED;
+	return cli_fail_of("--listen-token", error.text);
 }
 
 int cli_agent(int argc, char **argv)

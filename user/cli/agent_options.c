@@ -337,6 +337,7 @@ void cli_agent_options_free(struct cli_agent_options *o)
 	forget_modes(o);
 	profile_edit_free(&o->edit);
 	cli_agent_push_free(&o->agent.push);
+	cli_set_places(NULL, NULL);
 	cli_config_free(o->config);
 	o->config = NULL;
 }
@@ -382,6 +383,7 @@ static int parse_file(struct cli_agent_options *o, const char *path, int argc, c
 	if (!o->config)
 		return CLI_USAGE;
 	code = cli_config_take(o->config);
+	cli_set_places(cli_config_set_place, o->config);
 	o->modes_of_file = o->agent.nr_modes;
 	return code ?: parse_line(o, argc, argv, &helped);
 }
@@ -404,11 +406,15 @@ const struct cli_rules cli_agent_rules = {"agent", sizeof(struct cli_agent_optio
 /* Returns 0, or CLI_USAGE after one sentence on stderr. */
 static int check_listen(const struct serve_options *serve)
 {
+	struct error error;
+
 	if (!serve->socket_mode || strchr(serve->listen, '/'))
 		return 0;
-	return cli_usage("--listen-mode is the mode of a Unix socket, but --listen %s is an address of TCP; give it a "
-			 "path with a slash",
-			 serve->listen);
+	error_set(&error, -EINVAL,
+		  "--listen-mode is the mode of a Unix socket, but --listen %s is an address of TCP; give it a path "
+		  "with a slash",
+		  serve->listen);
+	return cli_usage_of("--listen-mode", error.text);
 }
 
 int cli_agent_parse(struct cli_agent_options *o, int argc, char **argv, bool *helped)

@@ -166,6 +166,7 @@ bool cli_agent_has_receiver(const struct agent_push_options *options)
 static int check_hosts(const struct agent_push_options *options)
 {
 	const struct push_options *common = &options->common;
+	struct error error;
 	size_t first = 0;
 
 	if (!common->headers && !common->token && !common->key)
@@ -178,10 +179,11 @@ static int check_hosts(const struct agent_push_options *options)
 		if (!other || (end_of_host(one) - one == end_of_host(other) - other &&
 			       !strncmp(one, other, (size_t)(end_of_host(one) - one))))
 			continue;
-		return cli_usage(
-			"--http-headers, --http-token and --http-key are secrets of one receiver, but %s and %s are on "
-			"two hosts; run an agent for each, or send to a Collector that sends to both",
-			receivers[first].option, receivers[i].option);
+		error_set(&error, -EINVAL,
+			  "--http-headers, --http-token and --http-key are secrets of one receiver, but %s and %s are "
+			  "on two hosts; run an agent for each, or send to a Collector that sends to both",
+			  receivers[first].option, receivers[i].option);
+		return cli_usage_of("--http-headers, --http-token, --http-key", error.text);
 	}
 	return 0;
 }
@@ -214,19 +216,43 @@ int cli_agent_push_check(const struct agent_push_options *options)
 	return cli_agent_has_receiver(options) ? check_hosts(options) : cli_rules_check(&cli_agent_push_rules, options);
 }
 
-int cli_agent_push_check_files(const struct agent_push_options *options)
+/* Reads each file that the options name by itself. Returns as cli_agent_push_check_files(). */
+static int check_each_file(const struct push_options *common, const char *url)
 {
-	struct push_options one = options->common;
+	const struct {
+		const char *name;
+		struct push_options options;
+	} files[] = {
+		{"--http-headers", {.url = url, .headers = common->headers}},
+		{"--http-token", {.url = url, .token = common->token}},
+		{"--http-ca", {.url = url, .ca = common->ca}},
+		/* A key goes with a certificate; the file is read as one, too, which needs fewer rights. */
+		{"--http-key", {.url = url, .key = common->key, .certificate = common->key}},
+	};
 	struct error error;
 
-	for (size_t i = 0; i < AGENT_RECEIVERS; i++) {
-		one.url = options->urls[i];
-		if (!one.url || !push_check(&one, &error))
-			continue;
-		log_error("%s", error.text);
-		return CLI_FAILED;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (push_check(&files[i].options, &error))
+			return cli_fail_of(files[i].name, error.text);
 	}
 	return 0;
+}
+
+int cli_agent_push_check_files(const struct agent_push_options *options)
+{
+	struct push_options all = options->common;
+	struct error error;
+	int code = 0;
+
+	for (size_t i = 0; i < AGENT_RECEIVERS && !code; i++) {
+		all.url = options->urls[i];
+		if (!all.url)
+			continue;
+		code = check_each_file(&options->common, all.url);
+		if (!code && push_check(&all, &error))
+			code = cli_fail_of("--http-certificate, --http-key", error.text);
+	}
+	return code;
 }
 
 void cli_agent_push_free(struct agent_push_options *options)

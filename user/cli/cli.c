@@ -42,6 +42,37 @@ int cli_usage(const char *fmt, ...)
 	return CLI_USAGE;
 }
 
+static struct {
+	void (*set)(const void *of, const char *names);
+	const void *of;
+} places;
+
+void cli_set_places(void (*set_place)(const void *of, const char *names), const void *of)
+{
+	places.set = set_place;
+	places.of = of;
+}
+
+static void tell_of(const char *names, const char *sentence)
+{
+	if (places.set)
+		places.set(places.of, names);
+	log_error("%s%s", usage_place, sentence);
+	cli_set_place("");
+}
+
+int cli_usage_of(const char *names, const char *sentence)
+{
+	tell_of(names, sentence);
+	return CLI_USAGE;
+}
+
+int cli_fail_of(const char *names, const char *sentence)
+{
+	tell_of(names, sentence);
+	return CLI_FAILED;
+}
+
 int cli_number(const char *text, double min, double max, double *out)
 {
 	char *end;

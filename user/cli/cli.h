@@ -48,6 +48,15 @@ int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define CLI_PLACE_MAX 512
 /* Has the messages of cli_usage() begin with where they are about, such as "FILE, line 3: "; "": with nothing. */
 void cli_set_place(const char *place);
+/*
+ * Has messages about options that are told by their names begin with where a file has them: set_place(of, names) calls
+ * cli_set_place(). NULL: all options are those of a command line.
+ */
+void cli_set_places(void (*set_place)(const void *of, const char *names), const void *of);
+/* As cli_usage(), of options with these names, such as "--all, -p". */
+int cli_usage_of(const char *names, const char *sentence);
+/* Likewise, of options that are right and cannot be followed. Returns CLI_FAILED. */
+int cli_fail_of(const char *names, const char *sentence);
 
 /* Parses text as a number from min to max, which may have a fraction, into *out. Returns 0 or -EINVAL. */
 int cli_number(const char *text, double min, double max, double *out);

@@ -103,6 +103,36 @@ static const struct cli_option *find_option(const struct cli_config *config, con
 	return NULL;
 }
 
+/* Returns the option that an alias shares its help and value with; other options are their own. */
+static const struct cli_option *owner_of(const struct cli_option *option)
+{
+	while (!option->help)
+		option--;
+	return option;
+}
+
+/* Returns whether it is called so on a command line: "--all", "-p" or "--mode=wall". */
+static bool is_called(const struct cli_option *option, const char *name, size_t length)
+{
+	if (length == 2 && option->letter == name[1])
+		return true;
+	return length > 2 && strlen(option->name) == strcspn(name + 2, "=, ") &&
+	       !strncmp(option->name, name + 2, strlen(option->name));
+}
+
+/* Returns whether the option, or one that it is an alias of, is among names, such as "--all, -p". */
+static bool is_among_names(const struct cli_option *option, const char *names)
+{
+	for (const char *name = names; *name; name += strspn(name, ", ")) {
+		const size_t length = strcspn(name, ",");
+
+		if (is_called(owner_of(option), name, length))
+			return true;
+		name += length;
+	}
+	return false;
+}
+
 static int refuse_key(const struct cli_config *config, const char *name)
 {
 	struct cli_suggestions suggestions;
@@ -268,12 +298,9 @@ static int take_pair(const struct cli_config *config, const yaml_node_pair_t *pa
 	yaml_node_item_t *item;
 	void *target;
 	const struct cli_option *option = find_option(config, text_of(node_at(config, pair->key)), &target),
-				*own = option;
+				*own = owner_of(option);
 	int code = 0;
 
-	/* An alias shares the value of the option before it. */
-	while (!own->help)
-		own--;
 	set_place(config, &value->start_mark);
 	if (!own->value)
 		return take_flag(option, value, target);
@@ -297,6 +324,21 @@ int cli_config_take(const struct cli_config *config)
 	}
 	cli_set_place("");
 	return code;
+}
+
+void cli_config_set_place(const void *config, const char *names)
+{
+	const struct cli_config *read = config;
+	void *target;
+
+	for (yaml_node_pair_t *pair = pairs_end(read); pair-- > first_pair(read);) {
+		const yaml_node_t *key = node_at(read, pair->key);
+
+		if (!is_among_names(find_option(read, text_of(key), &target), names))
+			continue;
+		set_place(read, &key->start_mark);
+		return;
+	}
 }
 
 /* Returns the value of a key, or NULL. */

@@ -23,6 +23,11 @@ struct cli_config *cli_config_read(const char *path, const struct cli_option_gro
  */
 int cli_config_take(const struct cli_config *config);
 /*
+ * For cli_set_places(): has messages begin with where the last one of the options with these names is in the file, if
+ * any is. config: a struct cli_config.
+ */
+void cli_config_set_place(const void *config, const char *names);
+/*
  * Writes the keys whose values differ and that are not in the list, which ends with NULL: "freq, mode"; "": there are
  * none.
  */

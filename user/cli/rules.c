@@ -3,6 +3,7 @@
 #include "cli/rules.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -38,11 +39,22 @@ static bool is_broken(const struct cli_rule *rule, const struct cli_choice *choi
 	       is_any_chosen(choices, rule->excludes, options);
 }
 
+/* Bytes of the names of all options that a rule is about. */
+#define NAMES_MAX 256
+
+static int refuse(const struct cli_rule *rule)
+{
+	char names[NAMES_MAX];
+
+	snprintf(names, sizeof(names), "%s%s%s", rule->options, rule->excludes ? ", " : "", rule->excludes ?: "");
+	return cli_usage_of(names, rule->sentence);
+}
+
 int cli_rules_check(const struct cli_rules *rules, const void *options)
 {
 	for (const struct cli_rule *rule = rules->rules; rule->options; rule++) {
 		if (is_broken(rule, rules->choices, options))
-			return cli_usage("%s", rule->sentence);
+			return refuse(rule);
 	}
 	return 0;
 }
