@@ -87,7 +87,7 @@ def test_epochs(crowd, stolen, tmp_path, modes, fixed):
 
 
 def test_what_there_was_no_time_for(crowd, tmp_path):
-    """The stacks of so many threads take longer than the first epochs are: the metrics have the time without them, as the files do."""
+    """The stacks of so many threads take some seconds where the machine is slow: the metrics have the time without them, as the files do."""
     folder = tmp_path / "epochs"
     with served(folder, "-p", crowd.pid, "--mode=wall", "--threads", "--epoch", "1s", "--max-cpu", "100%") as (process, ask):
         now = harness.wait_for(lambda: metrics(ask) if metrics(ask)["pybpf_epochs_total"] >= EPOCHS else None)
@@ -97,5 +97,4 @@ def test_what_there_was_no_time_for(crowd, tmp_path):
         for stack, us in expected(as_json(folder / name)).items():
             unread_us += us if "[asleep since before the run]" in (function for function, _, _ in stack) else 0
     assert abs(now['pybpf_wait_seconds_without_stack_total{mode="wall",cause="not_read"}'] - unread_us / 1e6) <= 0.01, now
-    assert unread_us > 0 or THREADS < 12000
     assert now['pybpf_threads_unread{mode="wall"}'] + now['pybpf_threads_woke_unread_total{mode="wall"}'] <= THREADS + 1, now
