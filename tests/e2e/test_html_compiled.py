@@ -15,11 +15,11 @@ chromium = html_page.chromium  # a fixture
 NUMPY = "_multiarray_umath.cpython-312-x86_64-linux-gnu.so"
 # What its functions took themselves, in percent, what kind of code it is, and what called it most.
 FILES = [
-    ("libopenblas.so.0", 41, "library", "fit model.py (73.2 %) and 1 more"),
-    (NUMPY, 7, "extension module", "fit model.py (100 %)"),
-    ("python3.12", 6, "interpreter", "load model.py (100 %)"),
-    ("uwsgi", 4, "interpreter", "load model.py (100 %)"),
-    ("in no file", 2, "", "load model.py (100 %)"),
+    ("libopenblas.so.0", 41, "library", "fit model.py:80 (73.2 %) and 1 more"),
+    (NUMPY, 7, "extension module", "fit model.py:80 (100 %)"),
+    ("python3.12", 6, "interpreter", "load model.py:26 (100 %)"),
+    ("uwsgi", 4, "interpreter", "load model.py:18 (100 %)"),
+    ("in no file", 2, "", "load model.py:20 (100 %)"),
 ]
 CODES = {"Python": 35, "extension module": 7, "library": 43, "interpreter": 10, "kernel": 5}
 
@@ -189,8 +189,8 @@ def test_callers_and_callees_of_compiled_code(page):
 
 def test_text_has_the_same_files(page):
     text = report(page.with_name("compiled.pybpf"), page.with_suffix(".txt")).read_text(encoding="utf-8")
-    rows = re.findall(r"^ +(\d+) +[\d.]+%  (\S.*?)(?:, from (\S+) \(\S+\).*)?$", text[: text.index("\n\n")], re.M)
+    rows = re.findall(r"^ +(\d+) +[\d.]+%  (\S.*?)(?:, called from (\S+) \((\S+)\).*)?$", text[: text.index("\n\n")], re.M)
     assert "compiled code (60.0% in all)" in text
-    assert [(name.strip("[]"), int(self), caller) for self, name, caller in rows] == [
-        (name, share, called.split()[0]) for name, share, _, called in FILES
+    assert [(name.strip("[]"), int(self), caller, place) for self, name, caller, place in rows] == [
+        (name, share, *called.split()[:2]) for name, share, _, called in FILES
     ]

@@ -33,13 +33,37 @@ static void test_sums_and_callers(void **unused)
 
 	(void)unused;
 	assert_non_null(strstr(text, "    self   self%  compiled code (50.0% in all)\n"
-				     "      42   42.0%  _json.so, from fit (app.py) and 1 more\n"
+				     "      42   42.0%  _json.so, called from fit (app.py:20) and 1 more\n"
 				     "       5    5.0%  libz.so.1\n"
-				     "       3    3.0%  [in no file], from fit (app.py)\n\n"));
+				     "       3    3.0%  [in no file], called from fit (app.py:20)\n\n"));
 	free(text);
 	text = written_with(p, &(struct output_options){.by_line = true, .rows = 1});
-	assert_non_null(strstr(text, "      42   42.0%  _json.so, from fit (app.py:20) and 1 more\n"
+	assert_non_null(strstr(text, "      42   42.0%  _json.so, called from fit (app.py:20) and 1 more\n"
 				     "       8    8.0%  in 2 other files\n\n"));
+	free(text);
+	profile_free(p);
+}
+
+/* The line is the one that called most of the file, or the function's first where lines are not known. */
+static void test_lines_of_calls(void **unused)
+{
+	struct profile *p = new_profile();
+	uint32_t owner = process(p, 1, "python3"), unlined;
+	char *text;
+
+	(void)unused;
+	take_in(p, on(p, PROFILE_ROOT, "fit", "app.py", 19), owner, 50);
+	take_in(p, on_native(p, on(p, PROFILE_ROOT, "fit", "app.py", 20), "f", "liba.so"), owner, 3);
+	take_in(p, on_native(p, on(p, PROFILE_ROOT, "fit", "app.py", 21), "f", "liba.so"), owner, 2);
+	take_in(p, on_native(p, on(p, PROFILE_ROOT, "fit", "app.py", 21), "g", "liba.so"), owner, 2);
+	take_in(p, on_native(p, on(p, PROFILE_ROOT, "other", "app.py", 30), "g", "liba.so"), owner, 6);
+	take_in(p, on_native(p, on(p, PROFILE_ROOT, "fit", "app.py", 20), "f", "libb.so"), owner, 1);
+	unlined = profile_add_frame(p, PROFILE_PYTHON, "load", "app.py", PROFILE_NO_LINE, 40);
+	take_in(p, on_native(p, profile_add_stack(p, PROFILE_ROOT, unlined), "f", "libc.so"), owner, 1);
+	text = written(p, output_text);
+	assert_non_null(strstr(text, "  liba.so, called from fit (app.py:21) and 1 more\n"));
+	assert_non_null(strstr(text, "  libb.so, called from fit (app.py:20)\n"));
+	assert_non_null(strstr(text, "  libc.so, called from load (app.py:40)\n"));
 	free(text);
 	profile_free(p);
 }
@@ -89,12 +113,12 @@ static void test_widths(void **unused)
 		size_t width;
 		const char *row;
 	} cases[] = {
-		{56, "  _json.so, from fit (app.py) and 1 more\n"},
-		{55, "  _json.so, from fit and 1 more\n"},
-		{47, "  _json.so, from fit and 1 more\n"},
-		{46, "  _json.so, from fit\n"},
-		{36, "  _json.so, from fit\n"},
-		{35, "  _json.so\n"},
+		{66, "  _json.so, called from fit (app.py:20) and 1 more\n"},
+		{65, "  _json.so, called from fit and 1 more\n"},
+		{54, "  _json.so, called from fit and 1 more\n"},
+		{53, "  _json.so, called from fit\n"},
+		{43, "  _json.so, called from fit\n"},
+		{42, "  _json.so\n"},
 		{47, "  compiled code (50.0% in all)\n"},
 		{46, "  compiled code\n"},
 	};
@@ -114,9 +138,8 @@ static void test_widths(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums_and_callers),
-		cmocka_unit_test(test_many_files),
-		cmocka_unit_test(test_no_table),
+		cmocka_unit_test(test_sums_and_callers), cmocka_unit_test(test_lines_of_calls),
+		cmocka_unit_test(test_many_files),       cmocka_unit_test(test_no_table),
 		cmocka_unit_test(test_widths),
 	};
 

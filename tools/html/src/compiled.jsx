@@ -11,41 +11,51 @@ const FILE = 60; // letters of a file's name
 const CALLER = 60; // letters of a caller's name
 
 const add = (map, key, value) => map.set(key, (map.get(key) ?? 0) + value);
+const most = (map) => [...map].sort((x, y) => y[1] - x[1])[0][0];
+// Callers, those with most first.
+const ranked = (callers) => [...callers.values()].sort((x, y) => y.value - x.value || x.key - y.key).map(({ key, value, lines }) => ({ key, value, line: most(lines) }));
 
 // The files whose functions samples were taken in themselves, those with most first: {file ("": none), code, self,
 // hasSources: lines of its functions are known, which have the names of their sources,
-// callers: [function, value] of the nearest functions of the program's own, those with most first}.
+// callers: {key, value, line: the one that called most, or the function's first} of the nearest functions of the
+// program's own, those with most first}.
 export function compiledFiles({ profile, passes, values }) {
-  const { sampleStack, functions } = profile;
+  const { sampleStack, functions, frameLine, stackFrame } = profile;
   const found = new Map();
   for (let i = 0; i < sampleStack.length; i++) {
     const stack = sampleStack[i];
     if (!stack || !values[i] || !passes(i)) continue;
-    const key = profile.functionOf(stack);
-    if (functions.kind[key] !== KIND_NATIVE || functions.state[key]) continue;
-    const file = functions.library[key];
-    if (!found.has(file)) found.set(file, { file, code: functions.code[key], self: 0, hasSources: false, callers: new Map() });
+    const leaf = profile.functionOf(stack);
+    if (functions.kind[leaf] !== KIND_NATIVE || functions.state[leaf]) continue;
+    const file = functions.library[leaf];
+    if (!found.has(file)) found.set(file, { file, code: functions.code[leaf], self: 0, hasSources: false, callers: new Map() });
     const one = found.get(file);
-    one.hasSources ||= functions.file[key] !== file;
+    one.hasSources ||= functions.file[leaf] !== file;
     one.self += values[i];
-    const caller = profile.functionOf(profile.nearestOwn(stack));
-    if (functions.kind[caller] === KIND_PYTHON) add(one.callers, caller, values[i]);
+    const own = profile.nearestOwn(stack);
+    const key = profile.functionOf(own);
+    if (functions.kind[key] !== KIND_PYTHON) continue;
+    if (!one.callers.has(key)) one.callers.set(key, { key, value: 0, lines: new Map() });
+    const caller = one.callers.get(key);
+    const line = frameLine[stackFrame[own]];
+    caller.value += values[i];
+    add(caller.lines, line < 0 ? functions.line[key] : line, values[i]);
   }
   return [...found.values()]
-    .map((one) => ({ ...one, callers: [...one.callers].sort((x, y) => y[1] - x[1] || x[0] - y[0]) }))
+    .map((one) => ({ ...one, callers: ranked(one.callers) }))
     .sort((x, y) => y.self - x.self || (x.file < y.file ? -1 : 1));
 }
 
 function Caller({ model, callers, self }) {
   const { functions } = model.profile;
   if (!callers.length) return <td>no Python function</td>;
-  const [key, value] = callers[0];
+  const { key, value, line } = callers[0];
   return (
     <td>
       <button class="plain" title={short(functions.text(key), 1000)} onClick={() => model.set({ view: "graph", by: "function", fn: String(key), q: "" })}>
         {short(functions.label(key), CALLER)}
       </button>{" "}
-      <span class="place">{functions.shortPlace(key)}</span> ({percent(value / self)})
+      <span class="place">{functions.file[key] && functions.numbered(functions.file[key], line)}</span> ({percent(value / self)})
       {callers.length > 1 && ` and ${number(callers.length - 1)} more`}
     </td>
   );

@@ -20,12 +20,23 @@ struct compiled {
 	uint64_t self;
 	uint32_t from, more; /* the group with the function that called it most (PROFILE_NONE: none), how many others */
 	uint64_t most;       /* of self, what that function called */
+	int32_t line;        /* as in struct call */
 };
 
-/* What a function of Python called of a file. */
+/* What a function of Python called of a file, and the line of it that called most. */
 struct call {
 	struct call_key {
 		uint32_t file, from; /* an index of files, a group */
+	} key;
+	uint64_t value, most;
+	int32_t line; /* the function's first one where lines are not known */
+};
+
+/* What one of its lines called. */
+struct call_line {
+	struct call_line_key {
+		uint32_t call; /* index */
+		int32_t line;
 	} key;
 	uint64_t value;
 };
@@ -34,12 +45,44 @@ struct compiled_files {
 	const struct text_table *table;
 	struct intern files; /* struct compiled */
 	struct intern calls; /* struct call */
+	struct intern lines; /* struct call_line */
 	uint64_t self;       /* of all of them */
 };
 
 static const struct profile_frame *leaf_of(const struct profile *p, uint32_t stack)
 {
 	return profile_frame_at(p, profile_stack_at(p, stack)->frame);
+}
+
+/* Adds what a function of Python, the leaf of a stack, called of a file. Returns 0 or -ENOMEM. */
+static int add_call(struct compiled_files *c, uint32_t file, uint32_t own, uint64_t value)
+{
+	const uint32_t frame = profile_stack_at(c->table->profile, own)->frame;
+	const struct profile_frame *caller = profile_frame_at(c->table->profile, frame);
+	const struct call fresh = {.key = {file, c->table->groups.of_frame[frame]}};
+	struct call_line fresh_line = {.key.line = caller->line};
+	struct call *call;
+	struct call_line *line;
+	bool added;
+	uint32_t i = intern_add(&c->calls, &fresh, &added);
+
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	call = intern_item(&c->calls, i);
+	call->value += value;
+	if (caller->line == PROFILE_NO_LINE)
+		fresh_line.key.line = caller->first_line;
+	fresh_line.key.call = i;
+	i = intern_add(&c->lines, &fresh_line, &added);
+	if (i == INTERN_NONE)
+		return -ENOMEM;
+	line = intern_item(&c->lines, i);
+	line->value += value;
+	if (line->value > call->most) {
+		call->most = line->value;
+		call->line = line->key.line;
+	}
+	return 0;
 }
 
 /* Adds a stack whose leaf is compiled code. Returns 0 or -ENOMEM. */
@@ -50,23 +93,16 @@ static int add_stack(struct compiled_files *c, uint32_t stack)
 				     .from = PROFILE_NONE};
 	const uint64_t value = t->totals.self[stack];
 	const uint32_t own = t->own[stack];
-	struct call call = {0};
 	bool fresh;
-	uint32_t i;
+	uint32_t file = intern_add(&c->files, &one, &fresh);
 
-	call.key.file = intern_add(&c->files, &one, &fresh);
-	if (call.key.file == INTERN_NONE)
+	if (file == INTERN_NONE)
 		return -ENOMEM;
-	((struct compiled *)intern_item(&c->files, call.key.file))->self += value;
+	((struct compiled *)intern_item(&c->files, file))->self += value;
 	c->self += value;
 	if (leaf_of(t->profile, own)->kind != PROFILE_PYTHON)
 		return 0;
-	call.key.from = t->groups.of_frame[profile_stack_at(t->profile, own)->frame];
-	i = intern_add(&c->calls, &call, &fresh);
-	if (i == INTERN_NONE)
-		return -ENOMEM;
-	((struct call *)intern_item(&c->calls, i))->value += value;
-	return 0;
+	return add_call(c, file, own, value);
 }
 
 static int collect(struct compiled_files *c)
@@ -88,6 +124,7 @@ static int collect(struct compiled_files *c)
 			continue;
 		file->most = call->value;
 		file->from = call->key.from;
+		file->line = call->line;
 	}
 	return err;
 }
@@ -121,11 +158,11 @@ static char *row_text(const struct text_table *t, const struct compiled *row, en
 		return NULL;
 	output_escaped(row->file ? profile_string(t->profile, row->file) : "[in no file]", out);
 	if (from && detail <= CALLER_NAME) {
-		fputs(", from ", out);
+		fputs(", called from ", out);
 		output_escaped(profile_string(t->profile, from->name), out);
 	}
 	if (from && detail == CALLER_PLACE) {
-		output_position(&(struct profile_place){.line = from->line}, position);
+		output_position(&(struct profile_place){.line = row->line}, position);
 		fputs(" (", out);
 		output_escaped(profile_string(t->profile, from->file), out);
 		fprintf(out, "%s)", position);
@@ -219,10 +256,12 @@ int output_text_compiled(const struct text_table *t, FILE *out)
 
 	intern_init(&c.files, sizeof(struct compiled), sizeof(uint32_t));
 	intern_init(&c.calls, sizeof(struct call), sizeof(struct call_key));
+	intern_init(&c.lines, sizeof(struct call_line), sizeof(struct call_line_key));
 	err = collect(&c);
 	if (!err && c.files.count)
 		err = write_rows(&c, out);
 	intern_free(&c.files);
 	intern_free(&c.calls);
+	intern_free(&c.lines);
 	return err;
 }
