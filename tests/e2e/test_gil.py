@@ -205,6 +205,44 @@ def test_both_sides_of_a_wait(python, tmp_path):
     assert sum(us for (_, holder), us in pairs.items() if holder == "asleep") > 0.02 * sum(pairs.values()), pairs
 
 
+def is_native(text):
+    """Has it a file and no line?"""
+    frame = harness.parse_frame(text)
+    return bool(frame.file) and frame.line is None
+
+
+def test_pairs_have_native_frames_of_the_thread_that_waits(tmp_path):
+    """The holder may run while its stack is read, which is Python's alone."""
+    path = tmp_path / "gil.folded"
+    command = harness.default_python().command("gilwaits.py", "0.6", "2")
+    run = pybpf("--mode=gil", "--gil-pairs", "--native", "--no-children", "-o", path, "--", *command)
+    assert run.code == 0, run.err
+    waited, holders = collections.Counter(), set()
+    for stack, us in harness.parse(path.read_text()):
+        wait = next(i for i, frame in enumerate(stack) if frame.text.startswith(("[GIL", "[asleep with the GIL")))
+        holders.update(re.fullmatch(r"\[holder: (.*)\]", frame.text).group(1) for frame in stack[wait + 1 :])
+        if stack[wait].text == "[GIL: held in asleep]" and "reads" in functions(stack):
+            waited[any(is_native(frame.text) for frame in stack[:wait])] += us
+    assert waited[True] > 0.9 * sum(waited.values()) > 0, waited
+    assert "asleep" in {holder.split()[0] for holder in holders}
+    assert not [holder for holder in holders if is_native(holder)], holders
+
+
+def test_holders_block_functions_of_python_with_native_frames(tmp_path):
+    path = tmp_path / "gil.folded"
+    command = harness.default_python().command("gilwaits.py", "0.6", "2")
+    run = pybpf("--mode=gil", "--gil-holders", "--native", "--no-children", "-o", path, "--", *command)
+    assert run.code == 0, run.err
+    blocks = collections.Counter()
+    for stack, us in harness.parse(path.read_text()):
+        if stack[-1].text.startswith("[blocks"):
+            assert not [frame for frame in stack if is_native(frame.text)], harness.show(stack)
+            blocks[stack[-1].text] += us
+    assert blocks["[blocks: reads]"] > 0.5 * sum(blocks.values()), blocks
+    # And not in C's usleep().
+    assert re.search(r"asleep with the GIL held: .* in asleep \(", run.err), run.err
+
+
 HANGS = """
 import ctypes, threading, time
 def hangs():

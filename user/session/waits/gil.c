@@ -60,6 +60,19 @@ bool session_gil_shows(uint64_t wait_id)
 	return state_of(wait_id) == PYBPF_STATE_GIL;
 }
 
+/* Returns the stack of the innermost function of Python, or of what stands in place of one; without any the stack. */
+static uint32_t python_of(const struct profile *profile, uint32_t stack)
+{
+	for (uint32_t s = stack; s != PROFILE_ROOT; s = profile_stack_at(profile, s)->parent) {
+		const struct profile_frame *frame = profile_frame_at(profile, profile_stack_at(profile, s)->frame);
+
+		if (frame->kind != PROFILE_KERNEL && frame->kind != PROFILE_NATIVE &&
+		    strcmp(profile_string(profile, frame->name), PROFILE_NATIVE_INCOMPLETE) != 0)
+			return s;
+	}
+	return stack;
+}
+
 static int add_place(struct intern *places, const struct profile *profile, uint32_t stack,
 		     const struct pybpf_wait_time *time)
 {
@@ -70,7 +83,7 @@ static int add_place(struct intern *places, const struct profile *profile, uint3
 	if (stack == PROFILE_ROOT)
 		fresh.frame = NOWHERE;
 	else if (stack != PROFILE_NONE)
-		fresh.frame = profile_stack_at(profile, stack)->frame;
+		fresh.frame = profile_stack_at(profile, python_of(profile, stack))->frame;
 	i = intern_add(places, &fresh, &is_fresh);
 	if (i == INTERN_NONE)
 		return -ENOMEM;
@@ -120,7 +133,7 @@ void session_gil_name_blocked(const struct profile *profile, uint32_t stack, cha
 		snprintf(out, size, "[blocks a thread]");
 		return;
 	}
-	frame = profile_frame_at(profile, profile_stack_at(profile, stack)->frame);
+	frame = profile_frame_at(profile, profile_stack_at(profile, python_of(profile, stack))->frame);
 	snprintf(out, size, "[blocks: %s]", profile_string(profile, frame->name));
 }
 
