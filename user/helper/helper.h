@@ -108,6 +108,9 @@ bool helper_any_user_cost(void);
  */
 void helper_tie_to_forkserver(void);
 
+/* In a helper: the CPU time that it has taken. */
+uint64_t helper_own_cpu_ns(void);
+
 /* Number of questions without an answer, for the account. */
 unsigned long helper_unanswered(void);
 

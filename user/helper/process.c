@@ -101,6 +101,13 @@ static void set_limits(void)
 	child_limit(RLIMIT_CPU, 2 * HELPER_CPU_S);
 }
 
+uint64_t helper_own_cpu_ns(void)
+{
+	/* With RLIMIT_CPU, CLOCK_PROCESS_CPUTIME_ID advances at ticks (proc_sample_cputime_atomic()). A helper is one
+	 * thread. */
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static int kept = -1;
 
 void helper_keep_open(int fd)
@@ -182,7 +189,7 @@ static void serve(int fd, const struct helper_services *services, void *state)
 			head.result = services->items[head.service](state, question, head.size, answer, &size);
 		head.size = (uint32_t)size;
 		head.said = (uint32_t)said_size;
-		head.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		head.cpu_ns = helper_own_cpu_ns();
 		head.queued_ns = queued_ns(schedstat);
 		busy = head.cpu_ns + head.queued_ns;
 		wall = clock_ns(CLOCK_MONOTONIC) - begin;

@@ -182,6 +182,7 @@ int native_serve_rows(void *state, const void *question, size_t question_size, v
 {
 	static struct serving serving;
 	struct native_rows *out = answer;
+	uint64_t begin = helper_own_cpu_ns();
 	struct rows_question q;
 	uint64_t left;
 	int err = 0;
@@ -202,6 +203,7 @@ int native_serve_rows(void *state, const void *question, size_t question_size, v
 	out->pad = 0;
 	if (out->count)
 		memcpy(out->rows, serving.table.rows + q.first, out->count * sizeof(out->rows[0]));
+	out->cpu_ns = helper_own_cpu_ns() - begin;
 	*size = offsetof(struct native_rows, rows) + out->count * sizeof(out->rows[0]);
 	if (q.first + out->count >= serving.table.count) {
 		native_table_free(&serving.table);
@@ -309,6 +311,7 @@ static void write_names(const struct native_named *named, uint32_t count, struct
 int native_serve_names(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct native_names *out = answer;
+	uint64_t begin = helper_own_cpu_ns();
 	struct native_named *named;
 	struct names_question q;
 	int err;
@@ -330,6 +333,7 @@ int native_serve_names(void *state, const void *question, size_t question_size, 
 	out->file = q.source.mapped.file;
 	out->count = q.count;
 	write_names(named, q.count, out->names);
+	out->cpu_ns = helper_own_cpu_ns() - begin;
 	*size = offsetof(struct native_names, names) + q.count * sizeof(out->names[0]);
 	free(named);
 	return err;

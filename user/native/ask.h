@@ -74,6 +74,7 @@ struct native_file {
 #define NATIVE_ROWS_MAX (255u * PYBPF_NATIVE_PAGE_ROWS)
 struct native_rows {
 	struct native_file file;
+	uint64_t cpu_ns; /* CPU time that the answer took */
 	uint32_t count;
 	uint32_t pad;
 	struct pybpf_native_row rows[NATIVE_ROWS_MAX];
@@ -101,6 +102,7 @@ struct native_names {
 	struct native_identity file;
 	uint32_t count;
 	uint32_t is_stripped; /* its symbols were not found, but for those that it exports */
+	uint64_t cpu_ns;      /* CPU time that the answer took */
 	struct native_name names[NATIVE_NAMES_MAX];
 };
 _Static_assert(sizeof(struct native_names) <= HELPER_ANSWER_MAX, "an answer holds all names");

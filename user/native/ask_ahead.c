@@ -81,6 +81,7 @@ int native_make_ahead(const struct native_source *source, uint64_t base, const s
 int native_serve_ahead(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct native_ahead_rows *out = answer;
+	uint64_t begin = helper_own_cpu_ns();
 	struct ahead_question q;
 	int err;
 
@@ -94,6 +95,7 @@ int native_serve_ahead(void *state, const void *question, size_t question_size, 
 	    question_size != offsetof(struct ahead_question, stops) + q.count * sizeof(q.stops[0]))
 		return -EINVAL;
 	err = native_make_ahead(&q.source, q.base, q.stops, q.count, out);
+	out->cpu_ns = helper_own_cpu_ns() - begin;
 	*size = offsetof(struct native_ahead_rows, rows) + out->count * sizeof(out->rows[0]);
 	return err;
 }

@@ -27,6 +27,7 @@ struct native_ahead_row {
 struct native_ahead_rows {
 	struct native_identity file;
 	uint32_t count, pad;
+	uint64_t cpu_ns; /* CPU time that the answer took */
 	struct native_ahead_row rows[NATIVE_AHEAD_ROWS_MAX];
 };
 _Static_assert(sizeof(struct native_ahead_rows) <= HELPER_ANSWER_MAX, "an answer holds all rows");

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/elf_file.h"
 #include "native/debug_cache.h"
 #include "native/debug_file.h"
@@ -167,7 +166,7 @@ static int find_lines(const struct lines_question *q, struct native_lines_found 
 int native_serve_lines(void *state, const void *question, size_t question_size, void *answer, size_t *size)
 {
 	struct native_lines_found *out = answer;
-	uint64_t begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t begin = helper_own_cpu_ns();
 	struct lines_question q;
 	int err;
 
@@ -183,7 +182,7 @@ int native_serve_lines(void *state, const void *question, size_t question_size, 
 	out->file = q.source.mapped.file;
 	out->places = out->count = 0;
 	err = find_lines(&q, out);
-	out->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+	out->cpu_ns = helper_own_cpu_ns() - begin;
 	*size = offsetof(struct native_lines_found, lines) + out->count * sizeof(out->lines[0]);
 	return err;
 }

@@ -37,6 +37,7 @@ int native_ask_rows(const struct native_source *source, bool flow, uint64_t firs
 	const uint32_t pages = inode < FILES ? files[inode].pages : 1;
 
 	asked++;
+	out->cpu_ns = 1;
 	out->file = (struct native_file){
 		.id = source->mapped.file,
 		.build_id_size = sizeof(build_id),
@@ -56,6 +57,7 @@ int native_ask_ahead(const struct native_source *source, uint64_t base, const st
 	(void)stops;
 	(void)count;
 	out->count = 0;
+	out->cpu_ns = 0;
 	return 0;
 }
 
@@ -315,6 +317,9 @@ static void test_files_that_come_and_go(void **state)
 	assert_int_equal(at(&w, lasting)->shown.pages, files[ONE].pages);
 	assert_string_equal(native_frames_file_name(w.frames, at(&w, lasting)->number), "lib1.so");
 	assert_string_equal(native_frames_file_name(w.frames, first), "");
+	/* What they cost is not. */
+	assert_int_equal(w.files.costs.tables_ns, 3601);
+	assert_int_equal(at(&w, lasting)->costs.tables_ns, 1);
 	end(&w);
 }
 

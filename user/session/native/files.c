@@ -46,6 +46,20 @@ void native_files_free(struct native_files *f)
 	intern_free(&f->known);
 }
 
+static void add_costs(struct native_costs *sum, const struct native_costs *costs)
+{
+	sum->tables_ns += costs->tables_ns;
+	sum->names_ns += costs->names_ns;
+	sum->names += costs->names;
+}
+
+void native_files_add_costs(struct native_files *f, uint32_t index, const struct native_costs *costs)
+{
+	add_costs(&f->costs, costs);
+	if (index != INTERN_NONE)
+		add_costs(&native_files_at(f, index)->costs, costs);
+}
+
 static void show_made(const struct native_files *f, const struct native_known_file *file)
 {
 	struct native_file shown = file->about;
@@ -308,6 +322,8 @@ int native_files_make(struct native_files *f, uint32_t index, double now, struct
 
 	if (err == -EINPROGRESS)
 		return err;
+	if (!err)
+		native_files_add_costs(f, index, &(struct native_costs){.tables_ns = room->cpu_ns});
 	if (!err && !file->is_filled)
 		begin_table(f, file, &room->file, now);
 	if (!err && file->is_filled)
@@ -424,6 +440,8 @@ int native_files_pass_stops(struct native_files *f, uint32_t index, double now, 
 
 	if (err == -EINPROGRESS)
 		return err;
+	if (!err)
+		native_files_add_costs(f, index, &(struct native_costs){.tables_ns = room->cpu_ns});
 	if (!err && room->count)
 		err = add_ahead(f, file, room, now);
 	if (err)

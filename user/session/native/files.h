@@ -21,6 +21,12 @@ enum native_file_state {
 	NATIVE_FILE_REFUSED,    /* there was no room for it */
 };
 
+/* CPU time of helpers. */
+struct native_costs {
+	uint64_t tables_ns, names_ns;
+	uint64_t names; /* that were looked up */
+};
+
 /* A table that programs use; pages is 0 without one. */
 struct native_shown {
 	uint32_t first, pages;
@@ -42,6 +48,7 @@ struct native_known_file {
 	uint32_t users;              /* processes that map it */
 	bool is_filled;              /* its pages are being filled */
 	uint64_t rows_done;
+	struct native_costs costs;
 	unsigned tries;
 	double try_at;        /* CLOCK_MONOTONIC seconds: not before this */
 	bool was_refused;     /* it is counted in native_files.refused */
@@ -71,10 +78,14 @@ struct native_files {
 	uint32_t there, made, made_ever;
 	uint32_t nr_over; /* files that have is_over set */
 	uint64_t rows, refused, unreadable;
+	struct native_costs costs; /* of all files, also of those that were forgotten */
 };
 
 void native_files_init(struct native_files *f, struct native_pages *pages, struct native_frames *frames);
 void native_files_free(struct native_files *f);
+
+/* A helper has worked on the file. index: INTERN_NONE for one that was forgotten. */
+void native_files_add_costs(struct native_files *f, uint32_t index, const struct native_costs *costs);
 
 /* Finds or adds the file of a process's mapping. Returns its index, or INTERN_NONE without memory. */
 uint32_t native_files_find(struct native_files *f, const struct native_source *source);

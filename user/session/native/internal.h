@@ -12,6 +12,7 @@
 #include "native/ask_ahead.h"
 #include "native/ask_lines.h"
 #include "native/walker.h"
+#include "session/native/costs.h"
 #include "session/native/fetch.h"
 #include "session/native/files.h"
 #include "session/native/lines.h"
@@ -82,7 +83,6 @@ struct session_native_state {
 	union answer *answer;
 	struct native_walker *walker; /* NULL: no thread was followed yet */
 	uint64_t walker_writes;       /* pages.writes then */
-	double worked_s;
 	struct session_native_account account;
 };
 
@@ -98,6 +98,8 @@ static inline struct mapper *native_mapper_of(const struct session_native_state 
  * at once.
  */
 bool native_work_until(struct session *s, double until);
+/* The answer has names of the job's file: adds what they cost. */
+void native_add_names_cost(struct session_native_state *n);
 /* The run has ended: finds names and lines of what it has met. */
 void native_name_frames(struct session *s);
 /* The process has ended: what was asked of the code that it had made is of no use any more. */

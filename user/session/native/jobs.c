@@ -254,6 +254,13 @@ static bool is_put_off(struct session *s, int err)
 	return true;
 }
 
+void native_add_names_cost(struct session_native_state *n)
+{
+	const struct native_costs costs = {.names_ns = n->answer->names.cpu_ns, .names = n->nr_pcs};
+
+	native_files_add_costs(&n->files, native_files_of(&n->files, n->job_file), &costs);
+}
+
 static int find_names(struct session *s, double now)
 {
 	struct session_native_state *n = s->native;
@@ -269,6 +276,8 @@ static int find_names(struct session *s, double now)
 		n->names_source.pid = 0;
 		return -EINPROGRESS;
 	}
+	if (!err)
+		native_add_names_cost(n);
 	put_off = is_put_off(s, err);
 	for (uint32_t i = 0; i < n->nr_pcs; i++) {
 		const struct native_name *name = err ? NULL : &n->answer->names.names[i];
@@ -319,7 +328,7 @@ bool native_work_until(struct session *s, double until)
 {
 	const struct timespec pause = {.tv_nsec = ANSWER_NS};
 	struct session_native_state *n = s->native;
-	double begin = clock_s(CLOCK_MONOTONIC), now = begin;
+	double now = clock_s(CLOCK_MONOTONIC);
 	bool more = true;
 
 	processes_visit_all(s->processes, note_process, n);
@@ -330,7 +339,6 @@ bool native_work_until(struct session *s, double until)
 		now = clock_s(CLOCK_MONOTONIC);
 	}
 	native_show_changed(s, now);
-	n->worked_s += now - begin;
 	return more;
 }
 
@@ -388,5 +396,6 @@ void native_name_frames(struct session *s)
 		native_fetch_files(s, name_and_stop);
 		name_and_stop(s);
 	}
+	native_log_costs(n);
 	native_log_lines(n);
 }

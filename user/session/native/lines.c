@@ -178,6 +178,7 @@ void native_tell_lines(const struct session_native_state *n, struct session_nati
 
 		out->line_places += file->places;
 		out->line_places_found += file->found;
+		out->lines_ns += file->cpu_ns;
 	}
 	out->unread_line_places = native_frames_count_without_lines(n->frames);
 	out->lineless_files = write_files(n, NONE, out->lineless, sizeof(out->lineless));

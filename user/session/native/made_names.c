@@ -97,6 +97,8 @@ int native_check_names(struct session_native_state *n, double now)
 
 	if (err == -EINPROGRESS)
 		return err;
+	if (!err)
+		native_add_names_cost(n);
 	if (index == INTERN_NONE)
 		return 0;
 	file = native_files_at(&n->files, index);

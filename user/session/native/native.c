@@ -175,7 +175,8 @@ static void tell(const struct session *s, struct session_account *account)
 	a->bytes = kernel_count_native_chunks(s->kernel) * KERNEL_NATIVE_CHUNK_BYTES;
 	a->refused_files = n->files.refused;
 	a->unreadable_files = n->files.unreadable;
-	a->table_s = n->worked_s;
+	a->tables_ns = n->files.costs.tables_ns;
+	a->names_ns = n->files.costs.names_ns;
 	native_tell_lines(n, a);
 	native_tell_fetched(n, a);
 }
@@ -313,6 +314,9 @@ static const struct session_entry entries[] = {
 	{"native", "bytes", SESSION_COUNT(native.bytes)},
 	{"native", "refused_files", SESSION_COUNT(native.refused_files)},
 	{"native", "unreadable_files", SESSION_COUNT(native.unreadable_files)},
+	{"native", "tables_cpu_s", SESSION_SECONDS(native.tables_ns)},
+	{"native", "names_cpu_s", SESSION_SECONDS(native.names_ns)},
+	{"native", "lines_cpu_s", SESSION_SECONDS(native.lines_ns)},
 	{"native", "line_places", SESSION_COUNT(native.line_places)},
 	{"native", "line_places_found", SESSION_COUNT(native.line_places_found)},
 	{"native", "line_places_unread", SESSION_COUNT(native.unread_line_places)},

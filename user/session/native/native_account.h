@@ -42,7 +42,7 @@ struct session_native_account {
 	uint64_t fetch_ends[NATIVE_FETCH_ENDS];                      /* files for debuggers */
 	char fetch_names[NATIVE_FETCH_ENDS][160];
 	uint64_t fetched_bytes;
-	double table_s; /* that helpers worked on tables and names, wall time */
+	uint64_t tables_ns, names_ns, lines_ns; /* CPU time of helpers for tables, names and lines of all files */
 };
 
 #endif
