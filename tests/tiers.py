@@ -121,6 +121,7 @@ THOROUGH = {
     "test_native_bindings": None,
     "test_native_libraries": None,
     "test_native_calls::test_calls_are_possible": ["*3.12*-greenlets", f"*{NEWEST}*-objects"],
+    "test_native_fibers::test_fibers": ["makecontext", "as libco"],
     "test_native_greenlets::test_stacks_are_whole": ["*3.12*"],
     "test_native_made::test_cpythons_own_jit": [f"*{NEWEST}*"],
     "test_native_made::test_code_that_changes_in_its_place": None,

@@ -24,6 +24,7 @@ def called(ms):
     while time.thread_time() < end:
         sum(range(1000))
 back = ctypes.CFUNCTYPE(None, ctypes.c_int)(called)
+%s
 def burns(): lib.%s(300)
 def calls(): lib.%s(back, 300)
 while time.process_time() < 2:
@@ -33,9 +34,9 @@ while time.process_time() < 2:
 PYTHON = (["<module>", "burns"], ["<module>", "calls"], ["<module>", "calls", "called"])
 
 
-def stacks(library, burn, call):
+def stacks(library, burn, call, before=""):
     """[(Python's functions, whether marked, the library's functions by the Python function below them, samples)]."""
-    script = SCRIPT % (burn, call)
+    script = SCRIPT % (before, burn, call)
     done = pybpf("--native", "-q", "-F", 499, "--", harness.default_python().argv[0], "-c", script, library)
     assert done.code == 0, done.err
     found = []
@@ -68,14 +69,23 @@ def is_part(shown, chain, is_marked):
     return any(chain[begin : begin + len(shown)] == shown for begin in range(len(chain) if is_marked else 1))
 
 
-def test_fibers(tmp_path):
+# Each way of native_fibers.c to switch, and the functions on a fiber's stack.
+WAYS = {
+    "makecontext": ["nf_made_fiber", "nf_fiber"],
+    "as libco": ["nf_fiber"],
+    "as boost.context": ["nf_jump_begin", "nf_fiber"],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_fibers(way, tmp_path):
     library = make(tmp_path / "fibers.so", "-fvisibility=default", source=TARGETS / "native_fibers.c")
-    found = stacks(library, "nf_burns", "nf_switch")
+    found = stacks(library, "nf_burns", "nf_switch", "lib.nf_choose(%d)" % list(WAYS).index(way))
     check_python(found)
     shown = 0
     for python, is_marked, native, count in found:
-        assert is_part(native["burns"], ["nf_burns", "nf_switch", "nf_fiber", "nf_burn"], is_marked), native
-        assert is_part(native["calls"], ["nf_switch", "nf_fiber"], is_marked), native
+        assert is_part(native["burns"], ["nf_burns", "nf_switch", *WAYS[way], "nf_burn"], is_marked), native
+        assert is_part(native["calls"], ["nf_switch", *WAYS[way]], is_marked), native
         shown += count if native["burns"][-2:] == ["nf_fiber", "nf_burn"] else 0
     assert shown > 20, found
 
