@@ -227,6 +227,11 @@ def check_calls(name, period=1):
     return check
 
 
+def check_native_calls(outcome):
+    check_calls("opens")(outcome)
+    check_native_waits(outcome)
+
+
 def check_held(outcome):
     told = "".join(line for line in outcome.words if "stacks have all bytes that they touched" in line)
     if told:
@@ -504,6 +509,7 @@ MODES = [
     Mode("--kernel", "opens_long", "--kernel", check_kernel),
     native("--native", "spins", "--native", check_native),
     native("--mode=wall --native", "sleeps", "--mode=wall --native", check_native_waits),
+    native("-e tracepoint --native", "opens_long", TRACEPOINT + " --native", check_native_calls),
     Mode("--async, --async-block", "blocks", "--async --async-block 80ms", check_async),
     Mode("--mode=exception", "raises", "--mode=exception", check_exception),
     Mode("-e page-faults", "maps", "-e page-faults", check_faults),
