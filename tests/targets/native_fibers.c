@@ -50,8 +50,7 @@ __asm__(".text\n"
 	"mov 48(%rdi), %r15\n"
 	"jmp *%rax\n"
 	".size nf_co, . - nf_co\n"
-	/* boost.context's: what is kept is on the stack, and a fiber's first function returns to the end of the
-	   program. */
+	/* boost.context's: what is kept is on the stack, and a fiber's first function returns to what ends all. */
 	".type nf_jump, @function\n"
 	"nf_jump:\n"
 	"lea -0x30(%rsp), %rsp\n"
