@@ -77,6 +77,7 @@ def test_chains_that_are_known(python):
     assert whole >= samples - RATE * BEGIN_S, (whole, samples, ends)
     for name in chains:
         assert met[name, True] > 2 * met[name, False], (name, met)  # samples of a chain are few
+    assert any(["nc_vfork", "vfork"] == [frame.name for frame in stack[-2:]] for stack, _ in run.stacks()), run.out
     assert ends["not_joined"] == 0 and ends["joined"] > ends["joined_plus_one"], ends
     # A thread that ends has no memory any more; what resolves a library's function at its first call keeps its frame by rbx.
     assert ends["stuck"] == 0 and ends["no_row"] <= NO_ROW * samples and ends["fault"] + ends["register"] <= 0.01 * samples, ends

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,9 @@ void nc_handler(int signo);
 void nc_raise(int ms);
 int nc_compare(const void *a, const void *b);
 void nc_sort(void);
+void nc_sort_by(int (*before)(const void *, const void *));
+int nc_check(int (*check_signals)(void));
+int nc_vfork(int ms);
 void nc_thread(int ms);
 
 /* Keeps the compiler from making the call before a jump. */
@@ -171,6 +175,46 @@ SEEN void nc_sort(void)
 
 	qsort(numbers, sizeof(numbers) / sizeof(*numbers), sizeof(*numbers), nc_compare);
 	RETURN_HERE();
+}
+
+/* before: of Python. */
+SEEN void nc_sort_by(int (*before)(const void *, const void *))
+{
+	int numbers[] = {5, 3, 9, 1};
+
+	qsort(numbers, sizeof(numbers) / sizeof(*numbers), sizeof(*numbers), before);
+	RETURN_HERE();
+}
+
+/* A signal comes in C, which has Python handle it, as PyErr_CheckSignals() does. */
+SEEN int nc_check(int (*check_signals)(void))
+{
+	int failed;
+
+	pthread_kill(pthread_self(), SIGUSR1);
+	failed = check_signals();
+	RETURN_HERE();
+	return failed;
+}
+
+/* Its children share its stack, on which they leave what they like. Returns -1 where there can be none. */
+SEEN int nc_vfork(int ms)
+{
+	struct timespec now;
+	long end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	end = now.tv_sec * 1000000000 + now.tv_nsec + ms * 1000000L;
+	do {
+		pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+
+		if (!pid)
+			_exit(0);
+		if (waitpid(pid, NULL, 0) < 0)
+			return -1;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	} while (now.tv_sec * 1000000000 + now.tv_nsec < end);
+	return 0;
 }
 
 static void *run(void *arg)

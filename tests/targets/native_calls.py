@@ -7,14 +7,17 @@ The JSON on stdout has the chain of each way, from the Python function on.
 import ctypes
 import json
 import os
+import signal
 import sys
 import time
 
 MS = 5
 DEPTH = 40
 CALLBACK = ctypes.CFUNCTYPE(None)
+COMPARATOR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 library = ctypes.CDLL(sys.argv[1])
+holding = ctypes.PyDLL(sys.argv[1])  # the GIL
 
 
 def plain():
@@ -59,6 +62,31 @@ def sort():
     library.nc_sort()
 
 
+def before(a, b):
+    library.nc_inner(1)
+    return -1
+
+
+def sort_by():
+    library.nc_sort_by(COMPARATOR(before))
+
+
+def on_signal(number, frame):
+    library.nc_inner(MS)
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+
+def checked():
+    holding.nc_check(ctypes.pythonapi.PyErr_CheckSignals)
+
+
+def vforks():
+    library.nc_vfork(MS)
+
+
 class Computed(object):
     def __getattr__(self, name):
         return library.nc_inner(MS)
@@ -91,6 +119,10 @@ CHAINS = {
     "large": ["nc_large", "nc_burn"],
     "signalled": ["nc_raise", "nc_handler", "nc_burn"],
     "sort": ["nc_sort", "nc_compare", "nc_burn"],
+    "sort_by": ["nc_sort_by", "before", "nc_inner", "nc_burn"],
+    "killed": ["on_signal", "nc_inner", "nc_burn"],
+    "checked": ["nc_check", "on_signal", "nc_inner", "nc_burn"],
+    "vforks": ["nc_vfork"],
     "attribute": ["__getattr__", "nc_inner", "nc_burn"],
     "generator": ["produce", "nc_inner", "nc_burn"],
 }
@@ -105,6 +137,7 @@ def main(seconds):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGUSR1, on_signal)
     print(json.dumps({"pid": os.getpid(), "chains": CHAINS}))
     sys.stdout.flush()
     main(float(sys.argv[2]))
