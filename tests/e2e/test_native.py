@@ -350,6 +350,40 @@ def test_code_in_no_file_leaves_room_for_libraries():
     assert run.stats["native"]["whole"] > 0.8 * total(run.stacks()), run.stats["native"]
 
 
+TOO_DEEP = """
+import ctypes, sys, time
+library = ctypes.CDLL(sys.argv[1])
+def inner(): library.nc_deep(%d, 100)
+back = ctypes.CFUNCTYPE(None)(inner)
+def outer(): library.nc_call_back(back)
+end = time.time() + 300
+print("{}", flush=True)
+while time.time() < end: outer()
+"""
+FRAMES_MAX = 1024  # of C, which are followed
+
+
+def test_more_frames_than_are_followed():
+    """The innermost ones are shown, above the mark; Python's are all there."""
+    python = harness.default_python()
+    argv = [*python.argv, "-c", TOO_DEEP % (FRAMES_MAX + 76), native.library(python, "native_calls")]
+    with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
+        harness.read_ready_line(process)
+        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=1, rate=RATE)
+    ends = run.stats["native"]
+    assert ends["limit"] >= total(run.stacks()) - RATE * BEGIN_S and ends["whole"] < 0.1 * ends["limit"], ends
+    met = 0
+    for stack, count in run.stacks():
+        names = [frame.name or frame.text for frame in stack]
+        assert is_prefix([frame.name for frame in stack if frame.file == "<string>"], ["<module>", "outer", "inner"]), names
+        deep = names.count("nc_deep")
+        if deep:
+            assert names[: names.index("nc_deep")] == ["<module>", "outer", "inner", INCOMPLETE], harness.show(stack)
+            assert deep < FRAMES_MAX, deep
+        met += count * (deep >= FRAMES_MAX - 3)  # beside nc_burn() and what that calls
+    assert met > 0.9 * ends["limit"], (met, ends)
+
+
 def test_no_room():
     """Tables that do not fit are told, and Python's stacks are as they were."""
     run, _ = calls(harness.default_python(), "--native", "--native-memory", "1", seconds=1)
