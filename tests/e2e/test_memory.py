@@ -119,6 +119,19 @@ def test_stacks_hold_what_they_have_not_given_back(python, tmp_path):
     assert run.memory["unknown_touched_bytes"] < MIB and run.memory["unknown_given_back_bytes"] < MIB
 
 
+def test_functions_of_c_that_touch_memory(tmp_path):
+    """They are the innermost ones, and each function of Python's has as many bytes as without them."""
+    run = Run(pythons.one((3, 12)), tmp_path, "--native", "--touched")
+    expect(run.text)
+    whole = collections.Counter()
+    for stack, value in harness.parse(run.text):
+        names = [frame.name or frame.text for frame in stack]
+        if "buffer" in names and "[native frames incomplete]" not in names:
+            whole["memset" in names[-1] or "libc" in stack[-1].file] += value
+    assert whole[True] > 0.9 * TOUCHED["buffer"], (whole, run.told)
+    assert run.account["native"]["whole"] > run.account["native"]["no_table"], run.account["native"]
+
+
 def test_all_processes_are_measured(tmp_path):
     found = by_function(Run(pythons.one((3, 12)), tmp_path, everything=True).text)
     assert found.pop("freed", 0) < MIB

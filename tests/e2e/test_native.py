@@ -17,6 +17,8 @@ import pytest
 import harness
 import native
 import pythons
+import test_events
+import test_uprobes
 from harness import pybpf, total
 
 pytestmark = pytest.mark.usefixtures("profiler")
@@ -198,6 +200,34 @@ def test_page_faults_have_native_frames():
     assert total(whole) > 0.2 * total(of), of
     touched = total([(stack, count) for stack, count in whole if "memset" in stack[-1].name or "libc" in stack[-1].file])
     assert touched > 0.95 * total(whole), whole
+
+
+ASKS = """
+import ctypes, os, sys
+library, function = ctypes.CDLL(sys.argv[1]), ctypes.cast(ctypes.CDLL(None).getppid, ctypes.c_void_p)
+def asks():
+    for _ in range(100): library.nc_call_back(function)
+calls = 0
+while sum(os.times()[:2]) < 1:
+    asks()
+    calls += 100
+print(calls)
+"""
+
+
+@pytest.mark.parametrize("kind", ["tracepoint", "uprobe"])
+def test_calls_have_native_frames(kind, tracefs):
+    """The function that is called is the innermost one, below its caller, and all calls are counted."""
+    python = harness.default_python()
+    event = test_events.GETPPID if kind == "tracepoint" else "uprobe:%s:getppid" % test_uprobes.libc_of(python)
+    command = [*python.argv, "-c", ASKS, native.library(python, "native_calls")]
+    run = pybpf("-e", event, "--native", "-q", "-o", "/dev/stderr", "--", *command)
+    assert run.code == 0, run.err
+    of = [(stack, count) for stack, count in harness.parse(run.err) if any(frame.name == "asks" for frame in stack)]
+    whole = [(stack, count) for stack, count in of if not any(frame.text == INCOMPLETE for frame in stack)]
+    assert total(of) == int(run.out) > 0, run.err
+    assert total(whole) > 0.2 * total(of), of  # tables are made meanwhile
+    assert all([frame.name for frame in stack[-2:]] == ["nc_call_back", "getppid"] for stack, _ in whole), run.err
 
 
 def test_a_library_that_is_loaded_later(tmp_path):
