@@ -116,6 +116,7 @@ THOROUGH = {
     "test_native::test_chains_that_are_known": ["*2.7*", "*3.11*", "*3.12*", f"*{NEWEST}*", "built*"],
     "test_native::test_as_py_spy_has_it": None,
     "test_native_agrees::test_100_000_stacks": None,
+    "test_native_agrees::test_stacks_of_a_library": None,
     "test_native_agrees::test_stopped_at_any_instruction": ["*3.6*", "*3.12*", "*musl", f"*{NEWEST}"],
     "test_native_agrees::test_threads_that_have_slept_since_before_the_run": ["*2.7*", "*3.10*", "*3.14", f"*{NEWEST}*", "built*t"],
     "test_native_bindings": None,
