@@ -33,6 +33,7 @@ class Request:
     headers: dict
     body: bytes
     time: float
+    status: int  # that it was answered with
 
     @property
     def name(self):
@@ -48,11 +49,14 @@ def send_headers_without_end(handler):
 
 
 class Receiver:
-    """Keeps what it gets. Its answers are those of a list, one after the other, and then 200; 503 for some names."""
+    """
+    Keeps what it gets. Its answers are those of a list, one after the other, and then 200; 503 for some names, and that
+    of an outage as long as there is one.
+    """
 
     def __init__(self, port=0, context=None):
         self.requests, self.answers, self.lock = [], [], threading.Lock()
-        self.never = ()
+        self.never, self.outage = (), None
         receiver = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -61,11 +65,12 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 with receiver.lock:
-                    request = Request(self.path, dict(self.headers), body, time.monotonic())
+                    request = Request(self.path, dict(self.headers), body, time.monotonic(), 0)
                     receiver.requests.append(request)
-                    answer = receiver.answers.pop(0) if receiver.answers else Answer()
+                    answer = receiver.outage or (receiver.answers.pop(0) if receiver.answers else Answer())
                     if receiver.never and request.name in receiver.never:
                         answer = Answer(503)
+                    request.status = answer.status
                 if answer.pause:
                     answer.pause.wait(harness.PATIENCE)
                 self.send_response(answer.status)

@@ -4,7 +4,8 @@
  *
  *   fast_agent EPOCH_MS KEEP_S agent [OPTION...]
  *
- * Epochs are that long, and are removed after that time. The program is linked with --wrap=agent_new.
+ * Epochs are that long, and are removed after that time; few requests wait in memory, and the rate stays. The program
+ * is linked with --wrap=agent_new.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,11 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "cli/cli.h"
+
+/* Bytes of requests in memory, so that a short outage fills the spool. */
+#define QUEUE_MAX (16 << 10)
+/* So many CPUs that the rate is never lowered: at a lower one a sample counts for several. */
+#define MAX_CPU 1000
 
 /* The linker's names of what is wrapped, and of what is called in its place. */
 struct agent *wrapped_agent_new(const struct agent_options *options, struct error *error) __asm__("__real_agent_new");
@@ -25,6 +31,8 @@ struct agent *fast_agent_new(const struct agent_options *options, struct error *
 
 	fast.epoch_s = epoch_s;
 	fast.keep_s = keep_s;
+	fast.max_cpu = MAX_CPU;
+	fast.push.common.queue_max = QUEUE_MAX;
 	return wrapped_agent_new(&fast, error);
 }
 

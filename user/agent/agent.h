@@ -69,6 +69,7 @@ struct agent_metrics {
 	uint64_t unanswered;            /* questions about files or memory that had no answer in time */
 	struct agent_mode_metrics {
 		uint64_t asked, taken, lost; /* samples, as of struct session_account */
+		uint64_t other_programs;     /* of those taken, which are not in the profiles */
 		uint64_t lost_time_ns;       /* of waits, and threads: there was no room for them */
 		uint64_t lost_threads;
 		/* Time of waits whose stack was new at the memory limit, or found no room otherwise. */

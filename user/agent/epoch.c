@@ -116,6 +116,7 @@ static void count_samples(struct agent_part *part, const struct session_account 
 	m->asked += account->counters[PYBPF_COUNT_ASKED];
 	m->taken += account->taken;
 	m->lost += account->lost;
+	m->other_programs += account->counters[PYBPF_COUNT_OTHER_PROGRAM];
 	m->lost_time_ns += account->lost_time_ns;
 	m->lost_threads += account->lost_threads;
 	m->refused_stacks_ns += account->refused_stacks_ns;

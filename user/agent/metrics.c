@@ -98,6 +98,8 @@ static void add_samples(struct rows *rows, const struct agent *a, const struct a
 		  "Samples of epochs that have ended, lost ones among them.")
 	EACH_MODE("pybpf_samples_taken_total", SERVE_COUNTER, m->taken,
 		  "Samples of epochs that have ended, without those that were lost.")
+	EACH_MODE("pybpf_samples_other_programs_total", SERVE_COUNTER, m->other_programs,
+		  "Samples that were taken in programs without Python; they are not in the profiles.")
 	for (size_t i = 0; i < a->nr_parts; i++)
 		add_lost_samples(rows, &a->parts[i]);
 	EACH_MODE_THAT(mode != SESSION_CPU, "pybpf_wait_seconds_lost_total", SERVE_COUNTER,
