@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -35,6 +34,7 @@ receivers:
 exporters:
   file:
     path: %(out)s
+    append: true
     flush_interval: 50ms
 service:
   telemetry:
@@ -82,10 +82,24 @@ def program():
     return home / "collector"
 
 
-@dataclass
 class Collector:
-    port: int
-    out: Path
+    """certificate: (certificate, key), for https."""
+
+    def __init__(self, folder, port, certificate):
+        self.port, self.folder, self.out, self.process = port, folder, folder / "profiles.json", None
+        tls = TLS % certificate if certificate else ""
+        (folder / "collector.yaml").write_text(CONFIG % {"port": port, "out": self.out, "tls": tls}, encoding="utf-8")
+
+    def start(self):
+        argv = [str(program()), "--config", str(self.folder / "collector.yaml"), "--feature-gates=+service.profilesSupport"]
+        with open(self.folder / "collector.log", "ab") as log:
+            self.process = subprocess.Popen(harness.tied(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        harness.wait_for(lambda: harness.answers(self.port))
+
+    def stop(self):
+        """It answers what it has taken, and writes it."""
+        self.process.terminate()
+        assert self.process.wait(harness.PATIENCE) == 0, (self.folder / "collector.log").read_text(encoding="utf-8")
 
     @property
     def url(self):
@@ -101,19 +115,13 @@ class Collector:
 
 @contextlib.contextmanager
 def running(folder, port=None, certificate=None):
-    """certificate: (certificate, key), for https."""
-    it = Collector(port or harness.free_port(), folder / "profiles.json")
-    config = folder / "collector.yaml"
-    tls = TLS % certificate if certificate else ""
-    config.write_text(CONFIG % {"port": it.port, "out": it.out, "tls": tls}, encoding="utf-8")
-    argv = [str(program()), "--config", str(config), "--feature-gates=+service.profilesSupport"]
-    with open(folder / "collector.log", "wb") as log:
-        process = subprocess.Popen(harness.tied(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    it = Collector(folder, port or harness.free_port(), certificate)
     try:
-        harness.wait_for(lambda: harness.answers(it.port))
+        it.start()
         yield it
     finally:
-        harness.stop(process)
+        if it.process:
+            harness.stop(it.process)
 
 
 def plain(value, strings):

@@ -119,15 +119,20 @@ def test_what_is_too_large_for_one_request(it, tmp_path):
     assert len({entry.resource["container.name"] for entry in found}) == len(found) == 40_000
 
 
-def test_epochs_of_the_agent(it, tmp_path):
-    """All of them together are what its files have, with the service and the labels."""
-    folder, before = tmp_path / "epochs", len(it.lines())
-    arguments = ["--otlp", it.url.rsplit("/v1", 1)[0], "--label", "team=web", "--service", "shop=*shares*"]
-    with harness.target(harness.default_python(), "shares.py") as target:
-        with test_agent_push.sending(folder, "-p", target.pid, *arguments) as process:
-            harness.wait_for(lambda: len(test_agent.epochs(folder)) >= 2)
-            assert not test_agent.end(process)
-    with_samples = sum(test_agent.values(test_agent.as_json(folder / name)) > 0 for name in test_agent.epochs(folder))
+SERVICE = ["--label", "team=web", "--service", "shop=*shares*", "--service", "shop=*sleepers*"]
+
+
+def base(it):
+    return it.url.rsplit("/v1", 1)[0]
+
+
+def epochs_with_samples(folder):
+    return sum(test_agent.values(test_agent.as_json(folder / name)) > 0 for name in test_agent.epochs(folder))
+
+
+def check_epochs(folder, it, before=0):
+    """The Collector has each epoch once, with the service and the labels."""
+    with_samples = epochs_with_samples(folder)
     harness.wait_for(lambda: len(it.lines()) >= before + with_samples)
     found, samples = collector.profiles(it.requests(before)), Counter()
     for entry in found:
@@ -135,6 +140,46 @@ def test_epochs_of_the_agent(it, tmp_path):
     assert samples == expected(test_agent.as_json(folder), waits=False)
     assert len(found) == len({entry.id for entry in found}) == with_samples
     assert {(entry.resource["service.name"], entry.resource["team"]) for entry in found} == {("shop", "web")}
+
+
+def test_epochs_of_the_agent(it, tmp_path):
+    """All of them together are what its files have."""
+    folder, before = tmp_path / "epochs", len(it.lines())
+    with harness.target(harness.default_python(), "shares.py") as target:
+        with test_agent_push.sending(folder, "-p", target.pid, "--otlp", base(it), *SERVICE) as process:
+            harness.wait_for(lambda: len(test_agent.epochs(folder)) >= 2)
+            assert not test_agent.end(process)
+    check_epochs(folder, it, before)
+
+
+def test_outages_of_the_collector(tmp_path):
+    """Nothing is lost or doubled where it restarts, nor where the agent ends while it is away: the next one has the spool."""
+    folder, spool, python = tmp_path / "epochs", tmp_path / "spool", harness.default_python()
+
+    def wait_for_more():
+        before = len(test_agent.epochs(folder))
+        harness.wait_for(lambda: len(test_agent.epochs(folder)) >= before + 2)
+
+    with collector.running(tmp_path) as it, harness.target(python, "shares.py") as busy, harness.target(python, "sleepers.py", "1") as idle:
+        arguments = ["--otlp", base(it), "--spool", spool, *SERVICE]
+        with test_agent_push.sending(folder, "-p", busy.pid, *arguments) as process:
+            harness.wait_for(it.lines)
+            it.stop()
+            wait_for_more()
+            before = len(it.lines())
+            it.start()
+            harness.wait_for(lambda: len(it.lines()) > before)
+            it.stop()
+            wait_for_more()
+            said = test_agent.end(process)
+        assert "that wait in %s/otlp: " % spool in said and said.count("takes profiles again") == 1, said
+        with_samples = epochs_with_samples(folder)
+        with test_agent_push.sending(folder, "-p", idle.pid, *arguments) as process:
+            assert "cannot send to" in process.stderr.readline()
+            it.start()
+            harness.wait_for(lambda: len(it.lines()) >= with_samples)
+            test_agent.end(process)
+        check_epochs(folder, it)
 
 
 def test_names_made_to_harm(it, tmp_path):
