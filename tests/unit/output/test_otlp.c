@@ -427,6 +427,49 @@ static void test_hostile_texts(void **unused)
 	profile_free(p);
 }
 
+/* Bytes that Pyroscope takes at once, and names that each service has there: the dictionary has them once. */
+#define BURST     (2u << 20)
+#define NAMES     100
+#define NAME_SIZE 300
+
+static int count_burst(void *arg, const void *body, size_t size)
+{
+	struct totals *all = arg, of_body = {0};
+
+	count_body(&of_body, body, size);
+	assert_true(of_body.profiles * NAMES * (NAME_SIZE - 1) <= BURST);
+	all->bodies++;
+	all->profiles += of_body.profiles;
+	all->values[0] += of_body.values[0];
+	return 0;
+}
+
+/* Together they are more than Pyroscope takes at once, though less than a body may have. */
+static void test_services_that_share_names(void **unused)
+{
+	struct profile *p = new_profile();
+	struct totals t = {0};
+	struct otlp_options options = {.body_max = OTLP_BODY_MAX, .take = count_burst, .take_arg = &t};
+	uint32_t stack = PROFILE_ROOT;
+	char name[NAME_SIZE];
+
+	(void)unused;
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "%0*d", NAME_SIZE - 1, i);
+		stack = on(p, stack, name, "app.py", 1);
+	}
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "service %d", i);
+		take_in(p, stack, process(p, i + 1, name), 1);
+	}
+	assert_int_equal(otlp_encode(p, &options), 0);
+	assert_int_equal(t.profiles, 200);
+	assert_int_equal(t.values[0], 200);
+	assert_in_range(t.bodies, 3, 6);
+	assert_int_equal(encoded(p, 0).bodies, 1);
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_a_taker_that_fails_ends_it),
 		cmocka_unit_test(test_what_was_not_taken_is_counted),
 		cmocka_unit_test(test_no_service_is_always_left),
+		cmocka_unit_test(test_services_that_share_names),
 		cmocka_unit_test(test_resources),
 		cmocka_unit_test(test_services),
 		cmocka_unit_test(test_hostile_texts),

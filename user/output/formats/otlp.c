@@ -26,14 +26,18 @@
 #define PROFILE_BYTES_MAX 512
 
 /*
- * Most samples of a profile, and bytes that it has as pprof, where each sample has its stack: Pyroscope, which makes
- * that of it, refuses more than 16,000 samples (2.2, validation.max-profile-stacktrace-samples), and more than 2 MiB
- * with 429, however often that is repeated (distributor.ingestion-burst-size-mb).
+ * Most samples of a profile, and bytes that the profiles of a request have as pprof, where each sample has its stack:
+ * Pyroscope, which makes that of them, refuses more than 16,000 samples (2.2,
+ * validation.max-profile-stacktrace-samples), and more than 2 MiB with 429, however often that is repeated
+ * (distributor.ingestion-burst-size-mb). It takes the profiles that fit and answers 429 for the others (2.2,
+ * pkg/distributor/distributor.go, PushBatch()), so that these count twice once the request is repeated.
  */
-#define PROFILE_SAMPLES_MAX 4000
-#define PROFILE_PPROF_MAX   (3u << 19) /* without functions and their names */
-#define PPROF_FRAME_BYTES   3          /* a location's number, up to 2 millions */
-#define PPROF_LABELS_BYTES  100
+#define PROFILE_SAMPLES_MAX  4000
+#define REQUEST_PPROF_MAX    (3u << 19)
+#define PPROF_PROFILE_BYTES  300 /* with the labels of a resource */
+#define PPROF_FRAME_BYTES    3   /* a location's number, up to 2 millions */
+#define PPROF_FUNCTION_BYTES 40  /* with its location, without names */
+#define PPROF_LABELS_BYTES   100
 
 /* Labels of a sample. Numbers are numbers, and once more texts: Parca and Pyroscope make labels of texts only. */
 #define PROCESS_PID       "process.pid"
@@ -71,8 +75,11 @@ struct encoder {
 	struct otlp_dictionary dictionary;
 	struct proto_bytes open_profile, scope, resource, request;
 	bool profile_is_open;
-	uint32_t in_profile; /* samples of the one that is open */
-	size_t pprof_bytes;  /* of these */
+	uint32_t in_profile;  /* samples of the one that is open */
+	size_t pprof_bytes;   /* of these */
+	size_t request_pprof; /* of the request's profiles before it */
+	uint32_t *frame_in;   /* by frame: the number of the last profile that has it, from 1 on */
+	uint32_t profile_number;
 };
 
 void otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value)
@@ -206,7 +213,9 @@ static int sort_samples(struct encoder *e)
 
 	e->resource_of = calloc(processes + (size_t)1, sizeof(*e->resource_of));
 	e->items = calloc(count + 1, sizeof(*e->items));
-	if (!e->resource_of || !e->items)
+	e->frame_in = calloc(profile_frame_count(e->profile) + (size_t)1, sizeof(*e->frame_in));
+	e->profile_number = 1;
+	if (!e->resource_of || !e->items || !e->frame_in)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < processes && !err; i++)
 		err = find_resource(e, (uint32_t)(((uint64_t)from + i) % processes));
@@ -279,7 +288,6 @@ static void open_profile(struct encoder *e, enum kind kind)
 	write_types(e, kind);
 	e->profile_is_open = true;
 	e->in_profile = 0;
-	e->pprof_bytes = 0;
 }
 
 static void close_profile(struct encoder *e)
@@ -294,6 +302,9 @@ static void close_profile(struct encoder *e)
 	otlp__scope_profiles__pack_to_buffer(&part, &e->scope.base);
 	proto_bytes_clear(&e->open_profile);
 	e->profile_is_open = false;
+	e->request_pprof += PPROF_PROFILE_BYTES + e->pprof_bytes;
+	e->pprof_bytes = 0;
+	e->profile_number++;
 }
 
 static void close_resource(struct encoder *e, uint32_t resource)
@@ -345,6 +356,7 @@ static int finish_request(struct encoder *e, size_t end)
 	err = e->options->take(e->options->take_arg, e->request.bytes, e->request.size);
 	if (!err)
 		e->begun = end;
+	e->request_pprof = 0;
 	proto_bytes_clear(&e->request);
 	otlp_dictionary_begin(&e->dictionary);
 	return err;
@@ -390,19 +402,32 @@ static size_t attributes_of(struct encoder *e, const struct profile_sample *samp
 	return n;
 }
 
-/* Returns the bytes that a sample has as pprof. */
+/* Returns the bytes that a sample adds to the open profile as pprof, with functions that are new there. */
 static size_t pprof_size(const struct encoder *e, const struct profile_sample *sample)
 {
 	size_t size = PPROF_LABELS_BYTES;
 
-	for (uint32_t i = sample->stack; i != PROFILE_ROOT; i = profile_stack_at(e->profile, i)->parent)
+	for (uint32_t i = sample->stack; i != PROFILE_ROOT; i = profile_stack_at(e->profile, i)->parent) {
+		const uint32_t number = profile_stack_at(e->profile, i)->frame;
+		const struct profile_frame *frame = profile_frame_at(e->profile, number);
+
 		size += PPROF_FRAME_BYTES;
+		if (e->frame_in[number] != e->profile_number)
+			size += PPROF_FUNCTION_BYTES + strlen(profile_string(e->profile, frame->name)) +
+				strlen(profile_string(e->profile, frame->file));
+	}
 	return size;
 }
 
 static bool is_full(const struct encoder *e, const struct profile_sample *next)
 {
-	return e->in_profile == PROFILE_SAMPLES_MAX || e->pprof_bytes + pprof_size(e, next) > PROFILE_PPROF_MAX;
+	return e->in_profile == PROFILE_SAMPLES_MAX || e->pprof_bytes + pprof_size(e, next) > REQUEST_PPROF_MAX;
+}
+
+static void note_frames(struct encoder *e, const struct profile_sample *sample)
+{
+	for (uint32_t i = sample->stack; i != PROFILE_ROOT; i = profile_stack_at(e->profile, i)->parent)
+		e->frame_in[profile_stack_at(e->profile, i)->frame] = e->profile_number;
 }
 
 static void add_sample(struct encoder *e, const struct profile_sample *from)
@@ -422,6 +447,7 @@ static void add_sample(struct encoder *e, const struct profile_sample *from)
 	otlp__profile__pack_to_buffer(&part, &e->open_profile.base);
 	e->in_profile++;
 	e->pprof_bytes += pprof_size(e, from);
+	note_frames(e, from);
 }
 
 /* Returns the most bytes that the request has once the sample is in it, and all that is open is closed. */
@@ -436,18 +462,24 @@ static size_t size_with(struct encoder *e, const struct item *item, const struct
 	       PROFILE_BYTES_MAX + SAMPLE_BYTES_MAX + 4 * name + otlp_dictionary_growth(&e->dictionary, sample->stack);
 }
 
+static bool is_request_full(struct encoder *e, const struct item *next, const struct profile_sample *sample)
+{
+	const size_t pprof = e->request_pprof + PPROF_PROFILE_BYTES + e->pprof_bytes + pprof_size(e, sample);
+
+	return pprof > REQUEST_PPROF_MAX || size_with(e, next, sample) > e->options->body_max;
+}
+
 /* Ends the profile, the resource or the body before a sample that is of another one, or that does not fit. */
 static int make_place(struct encoder *e, const struct item *item, const struct profile_sample *sample)
 {
 	const struct item *last = item == e->items ? NULL : item - 1;
-	const size_t limit = e->options->body_max;
 	int err = 0;
 
 	if (last && last->resource != item->resource)
 		close_resource(e, last->resource);
 	else if (last && (last->kind != item->kind || is_full(e, sample)))
 		close_profile(e);
-	if (last && limit && size_with(e, item, sample) > limit) {
+	if (last && e->options->body_max && is_request_full(e, item, sample)) {
 		if (last->resource == item->resource)
 			close_resource(e, item->resource);
 		err = finish_request(e, (size_t)(item - e->items));
@@ -536,6 +568,7 @@ int otlp_encode(const struct profile *p, const struct otlp_options *options)
 	otlp_dictionary_free(&e.dictionary);
 	free(e.resource_of);
 	free(e.items);
+	free(e.frame_in);
 	return err;
 }
 
