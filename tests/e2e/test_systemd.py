@@ -118,7 +118,10 @@ def booted(folder, write=write_files):
 
 
 def test_the_unit_under_systemd(tmp_path):
-    """Its sandbox lets it sample and write; READY, the watchdog's answers, a reload and the end are those that systemd waits for."""
+    """Its sandbox lets it sample and write; READY, the watchdog's answers, a reload and the end are those that systemd waits for.
+
+    One that hangs is killed and restarted.
+    """
     with booted(tmp_path) as systemd:
         systemd.control("start", "busy")
         assert systemd.show("UnitFileState") == "disabled"
@@ -133,6 +136,12 @@ def test_the_unit_under_systemd(tmp_path):
         harness.wait_for(lambda: "was read again: epochs of 2 s" in systemd.run("cat", "/run/said")[1])
         systemd.run("kill", systemd.show("MainPID"))  # ends it with status 0
         harness.wait_for(lambda: [systemd.show(name) for name in ("NRestarts", "SubState")] == ["1", "running"])
+        hung = systemd.show("MainPID")
+        systemd.run("kill", "-STOP", hung)  # the watchdog gets no answer
+        harness.wait_for(lambda: [systemd.show(name) for name in ("NRestarts", "SubState")] == ["2", "running"])
+        assert systemd.show("MainPID") != hung and systemd.run("cat", "/proc/%s/comm" % hung)[0] != 0, "it goes on"
+        before = len(systemd.epochs())
+        harness.wait_for(lambda: len(systemd.epochs()) > before)
         before = len(systemd.epochs())
         systemd.control("stop", AGENT)
         ended = [systemd.show(name) for name in ("SubState", "Result", "ExecMainStatus")]
