@@ -97,16 +97,16 @@ def off_cpu_us(recorded, thread, begin, end):
 def test_waits_are_where_the_program_says(recorded, function, state):
     """Within what it says; else the thread has the CPU for as long as its own clock says, or waits for it."""
     waits, missing, met = recorded.waits(function, state), [], 0
-    thread = waits[0].thread
+    thread = next(wait.thread for wait in waits if function in wait.names)
     for (begin, end), (_, _, cpu_s) in zip(recorded.said(function), recorded.says[function]):
         if end - begin < 2 * SHORTEST:
             continue
         met += any(begin - 200 <= wait.begin and wait.end <= end + 200 for wait in waits)
         missing.append(end - begin - cpu_s * US - off_cpu_us(recorded, thread, begin, end))
     missing.sort()
-    # Where it has its CPU late, there is nothing to wait for any more.
+    # Where it has its CPU late, there is nothing to wait for any more, and many waits are too short to be drawn.
     assert met > len(missing) // 2 > 1, (met, missing)
-    assert missing[len(missing) * 3 // 4] <= 2000, missing
+    assert missing[len(missing) // 2] <= 2 * SHORTEST, missing
 
 
 def check_overlaps(events):
