@@ -6,7 +6,7 @@
 # make demo       install what is missing, build, and profile a bundled program
 # make truth      programs whose stacks obey a rule, on every Python; TRUTH= hands on options (TRUTH=--short)
 # make test       what a change must pass, in some 15 minutes; T="wall and not memory" PY="3.12 3.13t" choose some tests
-# make test-all   every test; goes on where it was interrupted (FRESH=1: from the start), PART=2/8 is an eighth of it
+# make test-all   every test; goes on where it was interrupted (FRESH=1: from the start), PART=2/9 is a ninth of it
 # make check      what a change of some files must pass, in 3 minutes; make unit and make lint need no root
 # make fuzz       the parsers of foreign bytes on made-up ones, FUZZ_SECONDS=300 each; make test has the inputs that are kept
 # make kernels    profile known programs in every mode on Debian's stock kernels, emulated; KERNELS="5.10 sid" chooses some

@@ -21,8 +21,8 @@ KERNELS = ["5.10", "6.1", "6.12", "sid"]
 ARM64_KERNELS = ["6.1", "6.12", "sid"]
 ROUNDS_BESIDE_LOOPS = 10
 LIMIT_S = 5400
-SECONDS_OF_MUTANT = 12  # about: most are killed by a unit test, which is all that is built
-SECONDS_OF_BPF_MUTANT = 75  # the kernel loads it before any test of it runs
+SECONDS_OF_MUTANT = 12  # about: of one that a unit test kills, which is all that is built
+SECONDS_OF_SLOW_MUTANT = 75  # of one that others kill, or of bpf, which the kernel loads before any test of it runs
 SECONDS_OF_MUTANTS = 600  # in one part, which is kept or lost as a whole
 # The full sweeps of tests/e2e/test_lines.py and test_hostile.py.
 THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "60"}
@@ -32,7 +32,7 @@ THOROUGH = {"PYBPF_LINES_EVERY": "1", "PYBPF_HOSTILE_SECONDS": "60"}
 class Part:
     name: str
     seconds: float  # about, on two CPUs, to cut all parts in even shares
-    do: Callable = None  # takes the count; None: a file of tests, or of the core with sanitizers
+    do: Callable = None  # takes the count; None: a file of tests, the core with sanitizers, or a mutant
 
 
 def part(text):
@@ -112,19 +112,26 @@ def arm64_kernel(build, name, count):
         stages.tell_kernels(stages.arm64_kernels(build, name), count)
 
 
+def seconds_of_mutant(name):
+    with open(os.path.join(TOP, "tests/mutants", name + ".patch"), encoding="utf-8") as patch:
+        by_unit_test = re.search("^tests: unit/", patch.read(), re.M) and not name.startswith("bpf/")
+    return SECONDS_OF_MUTANT if by_unit_test else SECONDS_OF_SLOW_MUTANT
+
+
 def mutants():
     """Parts of one room each, of about the same length."""
     rooms = {}
     for path in sorted(glob.glob("*/*.patch", root_dir=os.path.join(TOP, "tests/mutants"))):
-        rooms.setdefault(os.path.dirname(path), []).append(path[: -len(".patch")])
+        name = path[: -len(".patch")]
+        rooms.setdefault(os.path.dirname(path), []).append(Part(name, seconds_of_mutant(name)))
     found = []
-    for room, names in rooms.items():
-        each = SECONDS_OF_BPF_MUTANT if room == "bpf" else SECONDS_OF_MUTANT
-        of = math.ceil(len(names) * each / SECONDS_OF_MUTANTS)
-        for number in range(of):
-            mine = names[number::of]
-            name = "mutants %s %d/%d" % (room, number + 1, of)
-            found.append(Part(name, len(mine) * each, command(name, "tests/mutants/run-mutants", *mine)))
+    for room, ones in rooms.items():
+        of = math.ceil(sum(one.seconds for one in ones) / SECONDS_OF_MUTANTS)
+        for number in range(1, of + 1):
+            mine = share(ones, number, of)
+            name = "mutants %s %d/%d" % (room, number, of)
+            do = command(name, "tests/mutants/run-mutants", *[one.name for one in mine])
+            found.append(Part(name, sum(one.seconds for one in mine), do))
     return found
 
 
