@@ -164,6 +164,22 @@ def test_a_server_that_is_silent_costs_its_time_and_no_name(tmp_path):
     check_chains(tmp_path / "p.pybpf")
 
 
+def test_servers_that_nobody_named_are_not_asked(tmp_path):
+    """Not even if a server that was named leads there."""
+    libraries, _, files = made(tmp_path, "right")
+
+    def lead_away(handler, asked):
+        handler.send_response(302)
+        handler.send_header("Location", "%s/buildid/%s/debuginfo" % (other.url, asked))
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with Server(lambda handler, _: handler.send(files["right"])) as other, Server(lead_away) as it:
+        said = record(libraries, tmp_path / "p.pybpf", "--native", env=environment(DEBUGINFOD_URLS=it.url))
+    assert it.asked and not other.asked, (it.asked, other.asked)
+    assert "cannot fetch from %s: it answers 302; it is not asked again" % it.url in said, said
+
+
 def test_nobody_is_asked_without_need_or_against_the_option(tmp_path):
     """Neither of a file whose symbols are here, nor with --debuginfod=no."""
     libraries, _, _ = made(tmp_path, "right")
