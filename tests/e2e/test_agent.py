@@ -154,10 +154,10 @@ def test_reports_choose_spans_and_services(tmp_path, monkeypatch):
     rows_of_epochs(folder)
 
 
-def own_samples(*paths):
+def own_samples(*args):
     """The samples of each function that was running, by its name."""
     found = collections.Counter()
-    for stack, count in pybpf("report", "-q", "-f", "folded", *paths).stacks():
+    for stack, count in pybpf("report", "-q", "-f", "folded", *args).stacks():
         found[stack[-1].name] += count
     return found
 
@@ -185,6 +185,52 @@ def test_two_times_are_compared(tmp_path):
         assert own["spin"] > 0
         for row in compared["functions"]:
             assert row["samples_" + side] == own[row["name"]], (side, row)
+
+
+def test_two_versions_are_compared(tmp_path, monkeypatch):
+    """Each side has the samples of its version; a run is an epoch with some of them. The other version and service are in neither."""
+    folder, python, versions = tmp_path / "epochs", harness.default_python(), {"before": "1.4", "after": "1.5"}
+    with contextlib.ExitStack() as stack:
+        pids = []
+        for program, version in (("shares.py", "1.4"), ("parts.py", "1.5"), ("parts.py", "1.4")):
+            monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=" + version)
+            pids.append(stack.enter_context(harness.target(python, program)).pid)
+        monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "")
+        os.kill(pids[1], signal.SIGSTOP)
+        services = ["--service", "shop=*shares*", "--service", "bank=*parts*"]
+        with agent(folder, "-p", ",".join(map(str, pids)), "--epoch", "1s", "-F", 499, "--max-cpu", "100%", *services) as process:
+            for pid, signo in ((pids[1], signal.SIGCONT), (pids[0], signal.SIGSTOP), (pids[0], signal.SIGCONT)):
+                before = len(epochs(folder))
+                harness.wait_for(lambda before=before: len(epochs(folder)) >= before + 3)
+                os.kill(pid, signo)
+            end(process)
+    options = ["--before-version", "1.4", "--after-version", "1.5"]
+    for words in ([], ["-p", ",".join(map(str, pids[:2]))]):
+        for operands in ([folder], [folder, folder], ["--before", folder, "--after", folder]):
+            run = pybpf("diff", "-q", "-f", "json", *options, *words, *operands)
+            assert run.code == 0, run
+            compared = json.loads(run.out)
+            for side, version in versions.items():
+                chosen = ["--service-version", version, *words]
+                each = [values(as_json(folder / name, *chosen)) for name in epochs(folder)]
+                with_samples = [one for one in each if one]
+                assert 0 < len(with_samples) < len(each) or not words
+                assert compared[side]["samples"] == sum(each) and len(compared[side]["runs"]) == len(with_samples)
+                own = own_samples(folder, *chosen)
+                assert sum(own.values()) > 0
+                for row in compared["functions"]:
+                    assert row["samples_" + side] == own[row["name"]], (side, row)
+    for words, says in (
+        (["--before-version", "1.4"], "--after-version is missing"),
+        (["--after-version", "1.5"], "--before-version is missing"),
+        ([*options, "--service-version", "1.4"], "--service-version 1.4: the sides have their own"),
+        (["--before-version", "1.4", "--after-version", "1.4"], "are both 1.4"),
+        (["--before-version", "", "--after-version", "1.4"], "needs a version"),
+    ):
+        run = pybpf("diff", folder, *words)
+        assert run.code == 2 and says in harness.one_sentence(run.err), run
+    run = pybpf("diff", folder, "--before-version", "1.4", "--after-version", "1.6")
+    assert run.code == 1 and "--after-version 1.6: no profile has a sample of that version" in harness.one_sentence(run.err), run
 
 
 def holds_back_hangups(pid):

@@ -33,8 +33,9 @@ enum diff_operand {
 struct diff_files {
 	char **paths; /* as they were given; not owned */
 	size_t count;
-	struct cli_paths found; /* those, with epochs in place of folders */
-	/* Those that could be read. */
+	struct profile_edit_texts versions; /* globs of --before-version, --after-version */
+	struct cli_paths found;             /* those, with epochs in place of folders */
+	/* Those that could be read, and have samples of the side's version. */
 	struct profile **profiles;
 	const char **names; /* not owned */
 	size_t nr_profiles;
@@ -58,6 +59,7 @@ static const struct cli_example examples[] = {
 	{"pybpf diff --before a*.pybpf --after b*.pybpf", "several runs each: what changed, and a table"},
 	{"pybpf diff old.pybpf new.pybpf", "one run each: only large changes can be named"},
 	{"sudo pybpf diff DIR@10:00..10:30 DIR@11:00..", "two spans of time in an agent's folder, each epoch a run"},
+	{"pybpf diff DIR --before-version 1.4 --after-version 1.5", "two versions of a service"},
 	{"pybpf diff old.pybpf new.pybpf -o change.html", "a differential flame graph"},
 	{"pybpf diff old.pybpf new.pybpf --by=line", "lines in place of functions"},
 	{0},
@@ -185,6 +187,18 @@ static int take_after(const struct cli_option *option, const char *value, void *
 	return take_operand(value, target);
 }
 
+static int take_version(const struct cli_option *option, const char *value, void *target)
+{
+	struct profile_edit_texts *versions = (void *)((char *)target + option->offset);
+
+	if (!*value)
+		return cli_usage("--%s needs a version; the one given is empty", option->name);
+	if (!profile_edit_add_text(versions, value))
+		return 0;
+	log_error("out of memory");
+	return CLI_FAILED;
+}
+
 static int take_limit(const struct cli_option *option, const char *value, void *target)
 {
 	struct diff_run *diff = target;
@@ -200,6 +214,13 @@ static const struct cli_option side_options[] = {
 	{"before", 0, "FILE...", "the runs before, any number; three or more show how far runs differ",
 	 .take = take_before},
 	{"after", 0, "FILE...", "the runs after, any number", .take = take_after},
+	{"before-version", 0, "GLOB",
+	 "before, only the processes of this version of a service, as of --service-version; profiles without samples "
+	 "of "
+	 "it are no runs of that side. One file or folder is enough then: it is both sides",
+	 .take = take_version, .offset = offsetof(struct diff_run, sides[DIFF_BEFORE].versions)},
+	{"after-version", 0, "GLOB", "likewise after; both have to be given", .take = take_version,
+	 .offset = offsetof(struct diff_run, sides[DIFF_AFTER].versions)},
 	{0},
 };
 
@@ -242,6 +263,27 @@ static int choose_format(struct diff_run *diff)
 	return 0;
 }
 
+/* Checks the versions of the sides. Returns 0, or CLI_USAGE after one sentence on stderr. */
+static int check_versions(const struct diff_run *diff)
+{
+	const struct profile_edit_texts *before = &diff->sides[DIFF_BEFORE].versions;
+	const struct profile_edit_texts *after = &diff->sides[DIFF_AFTER].versions;
+
+	if (!before->count != !after->count)
+		return cli_usage("--%s is missing: the versions of both sides have to be given, --before-version GLOB "
+				 "--after-version GLOB",
+				 before->count ? "after-version" : "before-version");
+	if (before->count && diff->edit.versions.count)
+		return cli_usage("--service-version %s: the sides have their own by --before-version and "
+				 "--after-version; leave one or the other out",
+				 diff->edit.versions.items[0]);
+	if (before->count == 1 && after->count == 1 && strcmp(before->items[0], after->items[0]) == 0)
+		return cli_usage("--before-version and --after-version are both %s; for one version of both sides use "
+				 "--service-version",
+				 before->items[0]);
+	return 0;
+}
+
 /* Gives the operands to their sides. Returns 0, or an exit code after one sentence on stderr. */
 static int choose_sides(struct diff_run *diff)
 {
@@ -249,6 +291,10 @@ static int choose_sides(struct diff_run *diff)
 		return cli_usage(
 			"%s: is it before or after? With --before or --after, give all files behind one of them",
 			diff->unnamed[0]);
+	/* Two versions in one place. */
+	if (diff->operand == OPERAND_UNNAMED && diff->nr_unnamed == 1 && diff->sides[DIFF_BEFORE].versions.count &&
+	    add_path(&diff->unnamed, &diff->nr_unnamed, diff->unnamed[0]))
+		return CLI_FAILED;
 	if (diff->operand == OPERAND_UNNAMED && diff->nr_unnamed != DIFF_SIDES)
 		return cli_usage("diff takes two saved profiles, before and after, but was given %zu; several of each: "
 				 "--before FILE... --after FILE...",
@@ -285,7 +331,8 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 			 "epochs of an agent's folder: each is a run.",
 		.examples = examples,
 		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
-			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
+			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n"
+			 "  pybpf diff [options] --before-version 1.4 --after-version 1.5 DIR\n",
 		.groups = groups,
 		.notes = "The first line says what changed and how sure that is; then come a table and, with "
 			 "--explain, the reasons. Record three runs or more of each side, in turns: before, after, "
@@ -308,7 +355,7 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 
 	if (code || *helped)
 		return code;
-	return choose_sides(diff) ?: choose_format(diff) ?: cli_filter_check(&diff->edit);
+	return check_versions(diff) ?: choose_sides(diff) ?: choose_format(diff) ?: cli_filter_check(&diff->edit);
 }
 
 struct formatted {
@@ -383,24 +430,44 @@ static int open_files(struct diff_run *diff)
 	return code;
 }
 
-static int load_side(const struct profile_edit *edit, struct diff_files *side)
+/* Loads a run, and leaves it out if it has none of the side's version. */
+static int load_run(const struct profile_edit *edit, struct diff_files *side, size_t r)
 {
+	struct profile *profile;
+	int code = cli_filter_load_one(edit, &side->found, r, &profile);
+
+	if (!code && profile && side->versions.count && !profile_total(profile)) {
+		profile_free(profile);
+		profile = NULL;
+	}
+	if (code || !profile)
+		return code;
+	side->names[side->nr_profiles] = side->found.items[r].name;
+	side->profiles[side->nr_profiles++] = profile;
+	return 0;
+}
+
+static int load_side(const struct diff_run *diff, int which, struct diff_files *side)
+{
+	struct profile_edit edit = diff->edit;
 	int code = 0;
 
+	if (side->versions.count)
+		edit.versions = side->versions;
 	side->profiles = calloc(side->found.count, sizeof(*side->profiles));
 	side->names = calloc(side->found.count, sizeof(*side->names));
 	if (!side->profiles || !side->names) {
 		log_error("out of memory");
 		return CLI_FAILED;
 	}
-	for (size_t r = 0; r < side->found.count && !code; r++) {
-		struct profile **profile = &side->profiles[side->nr_profiles];
-
-		code = cli_filter_load_one(edit, &side->found, r, profile);
-		side->names[side->nr_profiles] = side->found.items[r].name;
-		side->nr_profiles += *profile != NULL;
-	}
-	return code ?: cli_paths_check_left_out(&side->found);
+	for (size_t r = 0; r < side->found.count && !code; r++)
+		code = load_run(&edit, side, r);
+	code = code ?: cli_paths_check_left_out(&side->found);
+	if (code || side->nr_profiles || !side->versions.count)
+		return code;
+	log_error("--%s-version %s: no profile has a sample of that version that passes the other filters",
+		  which == DIFF_BEFORE ? "before" : "after", side->versions.items[0]);
+	return CLI_FAILED;
 }
 
 static int load_files(struct diff_run *diff)
@@ -408,7 +475,7 @@ static int load_files(struct diff_run *diff)
 	int code = 0;
 
 	for (int i = 0; i < DIFF_SIDES && !code; i++)
-		code = load_side(&diff->edit, &diff->sides[i]);
+		code = load_side(diff, i, &diff->sides[i]);
 	return code;
 }
 
@@ -423,6 +490,7 @@ static void free_run(struct diff_run *diff)
 		free(side->names);
 		cli_paths_free(&side->found);
 		free(side->paths);
+		free(side->versions.items);
 	}
 	free(diff->unnamed);
 	profile_edit_free(&diff->edit);
