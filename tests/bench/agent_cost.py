@@ -21,6 +21,7 @@ NAME = re.compile(r".*-(\d+)ms-\d{8}\.pybpf")
 LENGTH_S = 1  # asked for, of the epochs that are measured
 CLOSE = 0.05  # share of that
 CPU = Target(1, "<= 1 %")
+MEMORY = Target(64, "<= 64 MiB")  # with that of maps
 IN_TIME = Target(99, ">= 99 %", at_least=True)
 BUSY = "while True: pass"
 
@@ -113,13 +114,14 @@ def measure(bench):
 
     crowd = Section(
         "pybpf agent at 19 Hz beside %d idle Pythons, epochs of %d s" % (bench.plan.agent_crowd, bench.plan.agent_epoch_s),
-        ["modes", "CPU of its processes, %", "their memory, MiB", "kernel maps, MiB"],
+        ["modes", "CPU of its processes, %", "their memory, MiB", "kernel maps, MiB", "both, MiB"],
     )
     for interpreter in interpreters:
         for mode in MODES:
             rounds = results[interpreter, mode]
             cpu, memory, maps = (each(rounds, lambda one, name=name: one[name]) for name in ("cpu", "memory", "maps"))
-            crowd.add(mode, Figure(cpu, 2, CPU), Figure(memory, 1), Figure(maps, 1, spread=False))
+            both = each(rounds, lambda one: one["memory"] + one["maps"])
+            crowd.add(mode, Figure(cpu, 2, CPU), Figure(memory, 1), Figure(maps, 1, spread=False), Figure(both, 1, MEMORY))
     crowd.notes.append("of one CPU, over an epoch and its end; other Pythons of the machine count as well")
     minutes = Section(
         "pybpf agent at 19 Hz beside %d idle Pythons, epochs of %d s" % (bench.plan.agent_few, bench.plan.agent_minute_s),

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs, intervals and epochs are as long as asked for, whatever is on the machine.
 
-The lengths are those that pybpf says: what it measured is of that time, so that a window that ends late is a longer one.
+The lengths are those that pybpf says: what it measured is of that time, so that a window that ends late is a longer one. How
+long it takes from its start to its exit is compared with a run that has one process to look at.
 """
 import json
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ THREADS = 4000 if os.environ.get("PYBPF_TIER") == "gate" else 12000
 RUN_S, INTERVAL_S, EPOCH_S = 5, 1, 5
 CLOSE = 0.05
 JITTER = 0.2  # of an epoch's length
+SLOWER = 10  # times as long may what is before and after the run take beside a crowd, and as long as the run more
 EPOCHS = 2 if os.environ.get("PYBPF_TIER") == "gate" else 3
 # One epoch ends where the next one begins; both are whole milliseconds of clocks that are corrected meanwhile.
 GAP_MS = 5
@@ -48,20 +51,33 @@ def is_close(length_s, wanted_s, stolen_s):
     return abs(length_s - wanted_s) <= CLOSE * wanted_s + stolen_s
 
 
+def run(length_s, *words):
+    """A run's own duration, and that of its process."""
+    begin = time.monotonic()
+    with tempfile.NamedTemporaryFile() as stats:
+        done = pybpf("-d", length_s, "-q", "-o", "/dev/null", "--json-stats", stats.name, *words, timeout=4 * harness.PATIENCE)
+        assert done.code == 0, done
+        return json.loads(Path(stats.name).read_text(encoding="utf-8"))["duration_s"], time.monotonic() - begin
+
+
 @pytest.mark.parametrize("options", MODES.values(), ids=MODES)
 def test_a_run(crowd, stolen, options):
-    with tempfile.NamedTemporaryFile() as stats:
-        run = pybpf("--all", "-d", RUN_S, "-q", "-o", "/dev/null", "--json-stats", stats.name, *options, timeout=4 * harness.PATIENCE)
-        assert run.code == 0, run
-        took_s = json.loads(Path(stats.name).read_text(encoding="utf-8"))["duration_s"]
-    assert is_close(took_s, RUN_S, stolen()), took_s
+    with harness.target(harness.default_python(), "sleepers.py", "1") as one:
+        _, before_s = run(1, "-p", one.pid, *options)
+        begin_stolen = stolen()
+        took_s, process_s = run(RUN_S, "--all", *options)
+        was_stolen = stolen() - begin_stolen
+        _, after_s = run(1, "-p", one.pid, *options)
+    assert is_close(took_s, RUN_S, was_stolen), took_s
+    rest_s = max(before_s, after_s) - 1
+    assert process_s <= 2 * RUN_S + SLOWER * rest_s + was_stolen, (process_s, rest_s)
 
 
 def test_intervals(crowd, stolen):
-    run = pybpf("top", "--all", "-d", 5 * INTERVAL_S, "--interval", INTERVAL_S, "--output", "jsonl", stdout=subprocess.PIPE)
-    assert run.code == 0, run
+    shown = pybpf("top", "--all", "-d", 5 * INTERVAL_S, "--interval", INTERVAL_S, "--output", "jsonl", stdout=subprocess.PIPE)
+    assert shown.code == 0, shown
     # The last one has what came after the last whole interval.
-    lengths = [json.loads(line)["last"]["duration_s"] for line in run.out.splitlines()][:-1]
+    lengths = [json.loads(line)["last"]["duration_s"] for line in shown.out.splitlines()][:-1]
     assert len(lengths) >= 3 and all(is_close(one, INTERVAL_S, stolen()) for one in lengths), lengths
 
 
