@@ -16,7 +16,7 @@
 
 /* Bytes of requests in memory, so that a short outage fills the spool. */
 #define QUEUE_MAX (16 << 10)
-/* So many CPUs that the rate is never lowered: at a lower one a sample counts for several. */
+/* CPUs that pybpf may use: the rate is never lowered. At a lower one a sample counts for several. */
 #define MAX_CPU 1000
 
 /* The linker's names of what is wrapped, and of what is called in its place. */

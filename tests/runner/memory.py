@@ -12,7 +12,7 @@ def available_kib():
 
 
 class Watch:
-    """Looks from its begin until the end of the program; what others of the machine do meanwhile is in it."""
+    """Looks from its start until the end of the program; what others of the machine do meanwhile is in it."""
 
     def __init__(self, available=available_kib, period_s=PERIOD_S):
         self.available, self.period_s = available, period_s
