@@ -6,6 +6,13 @@
 #include "base/log.h"
 #include "session/native/internal.h"
 
+void native_add_names_cost(struct session_native_state *n)
+{
+	const struct native_costs costs = {.names_ns = n->answer->names.cpu_ns, .names = n->nr_pcs};
+
+	native_files_add_costs(&n->files, native_files_of(&n->files, n->job_file), &costs);
+}
+
 void native_log_costs(const struct session_native_state *n)
 {
 	for (uint32_t i = 0; i < n->files.known.count; i++) {

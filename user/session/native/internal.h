@@ -98,8 +98,6 @@ static inline struct mapper *native_mapper_of(const struct session_native_state 
  * at once.
  */
 bool native_work_until(struct session *s, double until);
-/* The answer has names of the job's file: adds what they cost. */
-void native_add_names_cost(struct session_native_state *n);
 /* The run has ended: finds names and lines of what it has met. */
 void native_name_frames(struct session *s);
 /* The process has ended: what was asked of the code that it had made is of no use any more. */

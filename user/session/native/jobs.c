@@ -254,13 +254,6 @@ static bool is_put_off(struct session *s, int err)
 	return true;
 }
 
-void native_add_names_cost(struct session_native_state *n)
-{
-	const struct native_costs costs = {.names_ns = n->answer->names.cpu_ns, .names = n->nr_pcs};
-
-	native_files_add_costs(&n->files, native_files_of(&n->files, n->job_file), &costs);
-}
-
 static int find_names(struct session *s, double now)
 {
 	struct session_native_state *n = s->native;
