@@ -14,20 +14,24 @@
 #include <cmocka.h>
 
 #include "played_native.h"
+#include "session/native/room.h"
 
-/* Files by their inodes. The first two are the same one in two containers; two of these do not fit. All further ones
- * have a page. */
+/*
+ * Files by their inodes. The first two are the same one in two containers; two different ones of these do not fit. All
+ * further ones have a page.
+ */
 enum {
 	NONE,
 	ONE,
 	SAME,
 	OTHER,
+	LAST,
 	FILES
 };
 static const struct {
 	uint32_t pages;
 	uint8_t build_id;
-} files[FILES] = {[ONE] = {120, 1}, [SAME] = {120, 1}, [OTHER] = {200, 2}};
+} files[FILES] = {[ONE] = {120, 1}, [SAME] = {120, 1}, [OTHER] = {200, 2}, [LAST] = {210, 3}};
 
 static uint32_t asked;
 
@@ -201,6 +205,88 @@ static void test_a_refused_file_is_tried_again(void **state)
 	end(&w);
 }
 
+/* A stack of two frames was in the file. */
+static void meet(const struct world *w, uint32_t index)
+{
+	const uint32_t number = at(w, index)->number;
+	const uint64_t frames[] = {PYBPF_NATIVE_FRAME(number, 16), PYBPF_NATIVE_FRAME(number, 32)};
+	const struct pybpf_stack_event event = {.nr_native = 2, .native_end = PYBPF_NATIVE_END_WHOLE};
+	struct native_stack stack;
+
+	assert_int_equal(native_frames_begin(w->frames, &event, frames, 0, true, &stack), 0);
+}
+
+static void test_a_table_that_no_stack_was_in_gives_way(void **state)
+{
+	const struct native_stop stop = {.pc = 16};
+	struct world w = begin();
+	uint32_t small, one, other;
+
+	(void)state;
+	start(&w);
+	small = map(&w, 1000);
+	work(&w, 0);
+	one = map(&w, ONE);
+	work(&w, 0);
+	other = map(&w, OTHER);
+	work(&w, 10);
+	assert_int_equal(at(&w, other)->state, NATIVE_FILE_REFUSED);
+	work(&w, 20);
+	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
+
+	native_files_want_stop(&w.files, other, &stop, 20);
+	work(&w, 20);
+	assert_int_equal(at(&w, one)->shown.pages, 0);
+	assert_int_equal(native_room_next_taken_away(&w.files), one);
+	assert_int_equal(native_room_next_taken_away(&w.files), INTERN_NONE);
+	assert_int_equal(at(&w, small)->shown.pages, 1);
+	work(&w, 21.2);
+	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
+	assert_int_equal(w.files.there, 2);
+	assert_int_equal(w.files.refused, 2);
+
+	/* What a stack was in stays, and the other one comes again when it leaves. */
+	meet(&w, other);
+	native_files_want_stop(&w.files, one, &stop, 30);
+	for (double now = 30; now < 300; now++)
+		work(&w, now);
+	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
+	assert_int_equal(at(&w, one)->state, NATIVE_FILE_REFUSED);
+	assert_int_equal(native_room_next_taken_away(&w.files), INTERN_NONE);
+	leave(&w, other);
+	for (double now = 300; now < 370; now++)
+		work(&w, now);
+	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
+	end(&w);
+}
+
+/* A file that nobody needs does not take the room that is made for one that a stack has ended in. */
+static void test_room_is_kept_for_what_is_wanted(void **state)
+{
+	const struct native_stop stop = {.pc = 16};
+	struct world w = begin();
+	uint32_t one, again, other;
+
+	(void)state;
+	start(&w);
+	one = map(&w, ONE);
+	work(&w, 0);
+	again = map(&w, OTHER);
+	work(&w, 10);
+	other = map(&w, LAST);
+	work(&w, 20);
+	assert_int_equal(at(&w, again)->state, NATIVE_FILE_REFUSED);
+	assert_int_equal(at(&w, other)->state, NATIVE_FILE_REFUSED);
+	native_files_want_stop(&w.files, other, &stop, 30);
+	work(&w, 30);
+	/* Both are due. */
+	work(&w, 50);
+	assert_int_equal(at(&w, other)->shown.pages, files[LAST].pages);
+	assert_int_equal(at(&w, again)->shown.pages, 0);
+	assert_int_equal(at(&w, one)->shown.pages, 0);
+	end(&w);
+}
+
 /* The last user's table becomes better, as any other; who comes back has another one, and frames of its own. */
 static void test_the_last_user_has_the_table_alone(void **state)
 {
@@ -369,6 +455,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_shared_table_goes_with_its_last_user),
 		cmocka_unit_test(test_a_refused_file_is_tried_again),
+		cmocka_unit_test(test_a_table_that_no_stack_was_in_gives_way),
+		cmocka_unit_test(test_room_is_kept_for_what_is_wanted),
 		cmocka_unit_test(test_the_last_user_has_the_table_alone),
 		cmocka_unit_test(test_code_of_processes_that_have_ended),
 		cmocka_unit_test(test_files_that_come_and_go),

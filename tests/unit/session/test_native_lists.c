@@ -110,6 +110,27 @@ static void test_a_list_that_cannot_be_replaced_is_removed(void **state)
 	end(s);
 }
 
+static void test_a_process_learns_that_a_table_is_gone(void **state)
+{
+	struct session *s = begin();
+	struct mapper *mapper = add_process(s, false);
+	struct native_files *files = &s->native->files;
+	uint64_t before;
+
+	(void)state;
+	native_show_changed(s, 0);
+	before = mapper->shown.generation;
+	native_show_changed(s, 1);
+	assert_int_equal(mapper->shown.generation, before);
+	native_files_at(files, mapper->mappings[0].file)->is_taken_away = files->has_taken_away = true;
+	native_show_changed(s, 2);
+	assert_int_not_equal(mapper->shown.generation, before);
+	before = mapper->shown.generation;
+	native_show_changed(s, 3);
+	assert_int_equal(mapper->shown.generation, before);
+	end(s);
+}
+
 /* Only time helps where pages are given back; where there are too many processes, it does not. */
 static void test_a_list_too_many_is_not_tried_at_once(void **state)
 {
@@ -149,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_list_that_cannot_be_replaced_is_removed),
+		cmocka_unit_test(test_a_process_learns_that_a_table_is_gone),
 		cmocka_unit_test(test_a_list_too_many_is_not_tried_at_once),
 		cmocka_unit_test(test_a_question_about_a_process_that_has_ended),
 	};

@@ -83,12 +83,46 @@ static void test_room_that_is_there(void **state)
 	native_pages_free(&p);
 }
 
+/* Tables of 10, 60 and 20 pages with free pages between them, and further ones that stay. */
+static void test_tables_that_give_way(void **state)
+{
+	static const struct native_page_range tables[] = {{80, 20}, {15, 60}, {0, 10}};
+	static const struct {
+		uint32_t wanted, first, count;
+	} cases[] = {
+		{1, 10, 5},    /* nothing gives way */
+		{15, 0, 15},   /* 10 pages of tables do */
+		{16, 80, 20},  /* 20 */
+		{21, 75, 25},  /* as many */
+		{31, 15, 60},  /* 60 */
+		{71, 0, 75},   /* 70 */
+		{105, 0, 105}, /* all */
+	};
+	struct native_page_range chosen;
+	struct native_pages p = begin(1);
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(native_pages_take(&p, PYBPF_NATIVE_CHUNK_PAGES, 0, &first), 0);
+	native_pages_give(&p, 10, 5, 0);
+	native_pages_give(&p, 75, 5, 0);
+	native_pages_give(&p, 100, 5, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(native_pages_choose(&p, tables, 3, cases[i].wanted, &chosen), 0);
+		assert_int_equal(chosen.first, cases[i].first);
+		assert_int_equal(chosen.count, cases[i].count);
+	}
+	assert_int_equal(native_pages_choose(&p, tables, 3, 106, &chosen), -ENOENT);
+	native_pages_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_given_back_is_not_used_at_once),
 		cmocka_unit_test(test_what_is_given_back_does_not_hold_up_the_rest),
 		cmocka_unit_test(test_room_that_is_there),
+		cmocka_unit_test(test_tables_that_give_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

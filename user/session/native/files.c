@@ -2,7 +2,6 @@
 #include "session/native/files.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +10,13 @@
 #include "native/made.h"
 #include "native/mapped.h"
 #include "native/page.h"
+#include "session/native/room.h"
 #include "session/native/sharing.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3
 /* Until the next one. */
 #define PAUSE_S 0.1
-/* Until pages that were given back can be used. */
-#define RETRY_S 1.1
-/* Longest interval between checks whether a table for which there was no room fits now. */
-#define RETRY_MOST_S 60.0
 /*
  * Longest time from one addition of rows to the next. The whole table is written anew, which takes some 10 ms for a
  * large one, of more pages than this.
@@ -139,12 +135,6 @@ uint32_t native_files_find(struct native_files *f, const struct native_source *s
 	return i;
 }
 
-static void give_pages(struct native_files *f, struct native_known_file *file, double now)
-{
-	native_pages_give(f->pages, file->first, file->pages, now);
-	file->pages = 0;
-}
-
 static void show_table(struct native_files *f, struct native_known_file *file)
 {
 	file->shown = (struct native_shown){file->first, file->pages, file->about.nr_rows};
@@ -152,62 +142,17 @@ static void show_table(struct native_files *f, struct native_known_file *file)
 	f->there++;
 }
 
-static void hide_table(struct native_files *f, struct native_known_file *file)
-{
-	f->rows -= file->shown.rows;
-	f->there -= file->shown.pages != 0;
-	file->shown = (struct native_shown){0};
-}
-
-bool native_files_make_room(struct native_files *f, double now)
-{
-	bool made = false;
-
-	for (uint32_t i = 0; i < f->known.count; i++) {
-		struct native_known_file *file = native_files_at(f, i);
-
-		if (file->state != NATIVE_FILE_THERE || file->users || !file->pages ||
-		    native_is_made(&file->source.mapped) || (file->has_sharers && native_sharing_count_used(f, file)))
-			continue;
-		native_sharing_end(f, file);
-		give_pages(f, file, now);
-		hide_table(f, file);
-		/* It is made again when a process maps it. */
-		file->state = NATIVE_FILE_REFUSED;
-		made = true;
-	}
-	return made;
-}
-
-static void put_off(struct native_known_file *file, double now)
-{
-	file->retry_pause_s = fmin(fmax(2 * file->retry_pause_s, RETRY_S), RETRY_MOST_S);
-	file->retry_at = now + file->retry_pause_s;
-}
-
-/* Has the table of a file that processes map made when there is room for it. */
-static void retry_refused(struct native_files *f, struct native_known_file *file, double now)
-{
-	if (file->state != NATIVE_FILE_REFUSED || !file->users || file->retry_at > now)
-		return;
-	if (native_pages_have_room(f->pages, native_pages_of_rows(file->about.nr_rows), now)) {
-		file->state = NATIVE_FILE_WANTED;
-		file->tries = 0;
-		return;
-	}
-	if (native_files_make_room(f, now))
-		file->retry_pause_s = 0;
-	put_off(file, now);
-}
-
 uint32_t native_files_next(struct native_files *f, double now)
 {
+	bool is_for_wanted = native_room_is_wanted(f);
 	uint32_t better = INTERN_NONE;
 
 	for (uint32_t i = 0; i < f->known.count; i++) {
 		struct native_known_file *file = native_files_at(f, i);
 
-		retry_refused(f, file, now);
+		/* Others would take the room that is made for it. */
+		if (!is_for_wanted || file->is_wanted)
+			native_room_retry(f, file, now);
 		if (file->state != NATIVE_FILE_WANTED || file->try_at > now)
 			continue;
 		if (!file->shown.pages)
@@ -223,8 +168,10 @@ static void end_making(struct native_known_file *file, enum native_file_state st
 {
 	file->is_filled = false;
 	file->state = state;
-	if (state == NATIVE_FILE_THERE)
+	if (state == NATIVE_FILE_THERE) {
 		file->retry_pause_s = 0;
+		file->is_wanted = false;
+	}
 	if (state == NATIVE_FILE_THERE || !file->shown.pages)
 		return;
 	file->state = NATIVE_FILE_THERE;
@@ -236,7 +183,7 @@ static void refuse(struct native_files *f, struct native_known_file *file, doubl
 {
 	f->refused += !file->was_refused;
 	file->was_refused = true;
-	put_off(file, now);
+	native_room_put_off(file, now);
 	end_making(file, NATIVE_FILE_REFUSED);
 }
 
@@ -271,8 +218,8 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 		return;
 	}
 	/* The pages that are given back may be used a second later. */
-	if (err == -E2BIG && native_files_make_room(f, now)) {
-		file->try_at = now + RETRY_S;
+	if (err == -E2BIG && native_room_make(f, now)) {
+		file->try_at = now + NATIVE_ROOM_RETRY_S;
 		return;
 	}
 	log_debug("native frames: no room for the table of %s (%u pages): %s", file->source.mapped.path, pages,
@@ -283,7 +230,7 @@ static void begin_table(struct native_files *f, struct native_known_file *file, 
 static void fail(struct native_files *f, struct native_known_file *file, int err, double now)
 {
 	if (file->is_filled)
-		give_pages(f, file, now);
+		native_room_give_pages(f, file, now);
 	file->is_filled = false;
 	file->try_at = now + PAUSE_S;
 	/* The process may have ended. */
@@ -310,7 +257,7 @@ static int add_rows(struct native_files *f, struct native_known_file *file, cons
 		return err;
 	end_making(file, NATIVE_FILE_THERE);
 	native_pages_give(f->pages, file->shown.first, file->shown.pages, now);
-	hide_table(f, file);
+	native_room_hide_table(f, file);
 	show_table(f, file);
 	return 0;
 }
@@ -348,6 +295,10 @@ void native_files_want_stop(struct native_files *f, uint32_t index, const struct
 {
 	struct native_known_file *file = native_files_at(f, index);
 
+	if (file->state == NATIVE_FILE_REFUSED) {
+		native_room_want(file, now);
+		return;
+	}
 	/* What several files share stays as it is, as long as several of them are mapped. */
 	if (file->has_sharers && native_sharing_count_used(f, file) == 1 && file->users)
 		native_sharing_end(f, file);
@@ -401,7 +352,7 @@ static int replace_table(struct native_files *f, struct native_known_file *file,
 		return err;
 	}
 	native_pages_give(f->pages, file->shown.first, file->shown.pages, now);
-	hide_table(f, file);
+	native_room_hide_table(f, file);
 	file->first = first;
 	file->pages = pages;
 	file->shown = (struct native_shown){first, pages, count};
@@ -463,8 +414,8 @@ void native_files_forget_made(struct native_files *f, uint64_t life, double now)
 		native_stops_free(file->stops);
 		file->stops = NULL;
 		if (file->shown.pages) {
-			give_pages(f, file, now);
-			hide_table(f, file);
+			native_room_give_pages(f, file, now);
+			native_room_hide_table(f, file);
 		}
 		file->state = NATIVE_FILE_NONE;
 		if (file->is_over)
@@ -481,8 +432,8 @@ static void forget_file(struct native_files *f, struct native_known_file *file, 
 	native_stops_free(file->stops);
 	file->stops = NULL;
 	if (file->shown.pages && !native_sharing_has_others(f, file)) {
-		give_pages(f, file, now);
-		hide_table(f, file);
+		native_room_give_pages(f, file, now);
+		native_room_hide_table(f, file);
 	}
 	file->shown = (struct native_shown){0};
 	file->pages = 0;

@@ -54,6 +54,8 @@ struct native_known_file {
 	bool was_refused;     /* it is counted in native_files.refused */
 	double retry_at;      /* REFUSED: likewise */
 	double retry_pause_s; /* until then */
+	bool is_wanted;       /* REFUSED: a stack has ended in it */
+	bool is_taken_away;   /* its table, of which processes that map it do not know yet */
 	unsigned idle;        /* how often stacks were forgotten since a process mapped it */
 	/* Code of a process that has ended, or a file that none has mapped for long: another may take its place here.
 	 */
@@ -78,6 +80,7 @@ struct native_files {
 	uint32_t there, made, made_ever;
 	uint32_t nr_over; /* files that have is_over set */
 	uint64_t rows, refused, unreadable;
+	bool has_taken_away;       /* files that have is_taken_away set */
 	struct native_costs costs; /* of all files, also of those that were forgotten */
 };
 
@@ -94,8 +97,6 @@ static inline struct native_known_file *native_files_at(const struct native_file
 	return intern_item(&f->known, index);
 }
 
-/* Takes tables that no process uses away. Returns whether there were any. now: CLOCK_MONOTONIC seconds. */
-bool native_files_make_room(struct native_files *f, double now);
 /*
  * Returns the index of a file whose table is to be made, or INTERN_NONE: also of one that found no room before, if
  * there may be room now. now: CLOCK_MONOTONIC seconds.

@@ -10,6 +10,7 @@
 #include "native/page.h"
 #include "session/internal.h"
 #include "session/native/internal.h"
+#include "session/native/room.h"
 
 static int compare_mappings(const void *a, const void *b)
 {
@@ -84,7 +85,7 @@ static void show(struct session *s, struct mapper *mapper, double now)
 		native_hide(n, mapper, now);
 		/* It is shown at a later look. */
 		if (err == -E2BIG)
-			native_files_make_room(&n->files, now);
+			native_room_make(&n->files, now);
 		log_debug("native frames: the mappings of process %d are not shown: %s", mapper->pid, strerror(-err));
 	}
 	free(list);
@@ -102,8 +103,11 @@ void native_note_users(struct session_native_state *n, uint32_t file)
 
 void native_show_changed(struct session *s, double now)
 {
-	const struct session_native_state *n = s->native;
+	struct session_native_state *n = s->native;
+	uint32_t file;
 
+	while ((file = native_room_next_taken_away(&n->files)) != INTERN_NONE)
+		native_note_users(n, file);
 	for (uint32_t i = 0; i < n->mappers.count; i++) {
 		struct mapper *mapper = intern_item(&n->mappers, i);
 

@@ -124,6 +124,65 @@ bool native_pages_have_room(const struct native_pages *p, uint32_t count, double
 	return false;
 }
 
+struct part {
+	struct native_page_range range;
+	uint32_t table_pages; /* 0: it is free */
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return x->range.first < y->range.first ? -1 : x->range.first > y->range.first;
+}
+
+/* Chooses among parts that are in order. */
+static int choose(const struct part *parts, size_t nr_parts, uint32_t count, struct native_page_range *chosen)
+{
+	uint64_t all = 0, taken = 0, least = UINT64_MAX;
+	size_t from = 0;
+
+	for (size_t i = 0; i < nr_parts; i++) {
+		const struct native_page_range *range = &parts[i].range;
+
+		if (i && parts[i - 1].range.first + parts[i - 1].range.count != range->first) {
+			from = i;
+			all = taken = 0;
+		}
+		all += range->count;
+		taken += parts[i].table_pages;
+		while (all - parts[from].range.count >= count) {
+			all -= parts[from].range.count;
+			taken -= parts[from].table_pages;
+			from++;
+		}
+		if (all < count || taken >= least)
+			continue;
+		least = taken;
+		*chosen = (struct native_page_range){parts[from].range.first, (uint32_t)all};
+	}
+	return least == UINT64_MAX ? -ENOENT : 0;
+}
+
+int native_pages_choose(const struct native_pages *p, const struct native_page_range *tables, size_t nr_tables,
+			uint32_t count, struct native_page_range *chosen)
+{
+	struct part *parts = calloc(p->nr_runs + nr_tables + 1, sizeof(*parts));
+	size_t n = 0;
+	int err;
+
+	if (!parts)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nr_runs; i++)
+		parts[n++] = (struct part){{p->runs[i].first, p->runs[i].count}, 0};
+	for (size_t i = 0; i < nr_tables; i++)
+		parts[n++] = (struct part){tables[i], tables[i].count};
+	qsort(parts, n, sizeof(*parts), compare_parts);
+	err = choose(parts, n, count, chosen);
+	free(parts);
+	return err;
+}
+
 static int write_page(struct native_pages *p, uint32_t number, const struct pybpf_native_page *page)
 {
 	p->writes++;

@@ -31,6 +31,17 @@ void native_pages_free(struct native_pages *p);
 int native_pages_take(struct native_pages *p, uint32_t count, double now, uint32_t *first);
 /* Returns whether a run of this many can be taken of what has been given back. now: CLOCK_MONOTONIC seconds. */
 bool native_pages_have_room(const struct native_pages *p, uint32_t count, double now);
+/* A run of pages. */
+struct native_page_range {
+	uint32_t first, count;
+};
+
+/*
+ * Chooses pages for a run of so many that are free, or would be without these tables, so that as few pages of
+ * them as possible are among these. Returns 0; -ENOENT when there are never so many beside each other, or -ENOMEM.
+ */
+int native_pages_choose(const struct native_pages *p, const struct native_page_range *tables, size_t nr_tables,
+			uint32_t count, struct native_page_range *chosen);
 /* Gives it back: a program that has read where it is may read it for some microseconds more. */
 void native_pages_give(struct native_pages *p, uint32_t first, uint32_t count, double now);
 

@@ -61,6 +61,11 @@ uint32_t native_frames_count_without_lines(const struct native_frames *t);
 int native_frames_set_lines(struct native_frames *t, uint32_t file, uint32_t pc, const struct native_line *lines,
 			    uint32_t count);
 
+/* Notes which files have frames, of the stacks since the profile was forgotten the time before last. */
+void native_frames_note_met(struct native_frames *t);
+/* Returns whether the file had some then. */
+bool native_frames_was_met(const struct native_frames *t, uint32_t file);
+
 /*
  * Puts an instruction off that wants its name, or its lines: neither native_frames_wanted() nor
  * native_frames_want_lines() tells it until native_frames_resume() is called for its file, and its stacks wait.

@@ -42,6 +42,26 @@ struct native_instruction *native_frames_find(struct native_frames *t, uint64_t 
 	return found;
 }
 
+void native_frames_note_met(struct native_frames *t)
+{
+	for (uint32_t i = 0; i < t->libraries.items.count; i++)
+		((struct native_library *)intern_item(&t->libraries.items, i))->is_met = false;
+	for (uint32_t i = 0; i < t->instructions.count; i++) {
+		const struct native_instruction *one = intern_item(&t->instructions, i);
+		struct native_library *library = native_frames_library(t, one->frame);
+
+		if (library)
+			library->is_met = true;
+	}
+}
+
+bool native_frames_was_met(const struct native_frames *t, uint32_t file)
+{
+	const struct native_library *library = native_library_at(&t->libraries, file);
+
+	return library && library->is_met;
+}
+
 static void remove_instruction(struct native_frames *t, uint32_t index)
 {
 	const struct native_instruction *one = intern_item(&t->instructions, index);

@@ -21,6 +21,7 @@ struct native_library {
 	/* By segment: the mapping in the profile, PROFILE_NONE before its first frame. */
 	uint32_t mappings[NATIVE_SEGMENTS_MAX];
 	bool is_used;  /* since they were forgotten last */
+	bool is_met;   /* as native_frames_note_met() has found */
 	unsigned idle; /* how often they were forgotten without that it was used in between */
 };
 
