@@ -41,7 +41,8 @@ struct otlp_resource {
 void otlp_resource_set(struct otlp_resource *resource, const char *key, const char *value);
 
 struct otlp_options {
-	size_t body_max; /* most bytes of a body; 0: one body of any size */
+	/* Most bytes of a body, whose profiles are no more than Pyroscope takes at once, too; 0: one of any size. */
+	size_t body_max;
 	/*
 	 * Changes the attributes of a process, which at first are those that the profile tells: service.name (the
 	 * service's, else the container's name, else the program's), container.name, or in Kubernetes k8s.pod.name and
@@ -65,7 +66,7 @@ struct otlp_options {
 };
 
 /*
- * Encodes the profile. A body is larger than body_max only if one stack alone is. A profile without samples makes one
+ * Encodes the profile. A body is larger only if one stack alone is. A profile without samples makes one
  * body without profiles if body_max is 0, else none. Returns 0, -ENOMEM, or what options->take returned.
  */
 int otlp_encode(const struct profile *p, const struct otlp_options *options);
