@@ -9,7 +9,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
-#include "walk_states.h"
+#include "walk_thread_cache.h"
 
 /*
  * Task storage for tracing programs is there since Linux 5.12 (a10787e6d58c), but its entries came from kmalloc(),

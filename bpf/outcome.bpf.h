@@ -11,7 +11,7 @@
 #include "native.bpf.h"
 #include "opcode.bpf.h"
 #include "runtimes.bpf.h"
-#include "state.bpf.h"
+#include "thread_activity.bpf.h"
 #include "task.bpf.h"
 #include "wait_time.bpf.h"
 

@@ -9,7 +9,7 @@
 
 #include "maps.bpf.h"
 #include "pybpf_wait.h"
-#include "state.bpf.h"
+#include "thread_activity.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

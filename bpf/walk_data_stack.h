@@ -10,7 +10,7 @@
 #ifndef PYBPF_WALK_DATA_STACK_H
 #define PYBPF_WALK_DATA_STACK_H
 
-#include "walk_state.h"
+#include "walk_context.h"
 
 /* _PyStackChunk.data; before it are previous, size in bytes, and top, in words of data. */
 #define WALK_CHUNK_DATA 24

@@ -8,7 +8,7 @@
 #define PYBPF_WALK_GIL_H
 
 #include "pybpf_wait.h"
-#include "walk_status.h"
+#include "thread_activity.h"
 #include "walk_thread.h"
 
 /*

@@ -3,7 +3,7 @@
 #ifndef PYBPF_WALK_TASK_H
 #define PYBPF_WALK_TASK_H
 
-#include "walk_state.h"
+#include "walk_context.h"
 
 /* How the task of a thread of Python 3.7 to 3.13 is found, who includes this says: 0, or its address. */
 #ifndef WALK_CURRENT_TASK

@@ -3,7 +3,7 @@
 #ifndef PYBPF_WALK_TEXT_H
 #define PYBPF_WALK_TEXT_H
 
-#include "walk_state.h"
+#include "walk_context.h"
 
 /* Stands for the hash of a text that cannot be read. */
 #define WALK_TEXT_UNREADABLE (~0ULL)

@@ -119,7 +119,7 @@ int agent_make_folder(const char *path, struct error *error);
 /* metrics.c: writes the metrics as Prometheus reads them. Returns as serve_metrics_write(). */
 int agent_write_metrics(const struct agent *a, FILE *out);
 
-/* share.c: returns whether the host is among a share of all on the day, in UTC, of a time in ns since 1970. */
+/* host_share.c: returns whether the host is among a share of all on the day, in UTC, of a time in ns since 1970. */
 bool agent_host_is_chosen(double share, const char *host, uint64_t ns);
 
 /* services.c */

@@ -12,7 +12,7 @@
 #include "cli/rules.h"
 #include "base/log.h"
 #include "profile/parents.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 
 struct report {
 	struct profile_edit edit;

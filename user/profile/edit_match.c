@@ -9,7 +9,7 @@
 
 #include "profile/edit_internal.h"
 #include "profile/imports.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 
 struct patterns {
 	regex_t *regexes; /* those of focus, of ignore, of hide */

@@ -19,7 +19,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 #include "symbols/objects/thread_name.h"
 
 /* Most threads whose names are kept; beyond it all are forgotten, and read anew where they live. */

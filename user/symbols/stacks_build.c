@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cpython/opcodes.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 #include "symbols/stacks_internal.h"
 
 static enum profile_origin origin_of(const struct stacks *t, const struct pysym_frame *named)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/intern.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 #include "top/model_internal.h"
 
 /* Distinct names and paths. */

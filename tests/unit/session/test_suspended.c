@@ -17,7 +17,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/sample_owner.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 
 #define PROCESSES 2
 

@@ -19,7 +19,7 @@
 #include "kernel/procs.h"
 #include "session/cpu_time.h"
 #include "session/internal.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 
 #define NAME_S 0.001
 

@@ -7,12 +7,12 @@
 
 #include "base/text.h"
 #include "output/amount.h"
-#include "output/formats/alike.h"
+#include "output/formats/equal_texts.h"
 #include "output/output.h"
 #include "output/truncate.h"
 #include "profile/groups.h"
 #include "profile/idle.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 
 /* The least width of a column: "100.0%". */
 #define COLUMN_WIDTH 6

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/formats/alike.h"
+#include "output/formats/equal_texts.h"
 #include "output/amount.h"
 #include "output/truncate.h"
 #include "output/formats/text_table.h"
 #include "profile/groups.h"
-#include "profile/own.h"
+#include "profile/application_frames.h"
 #include "profile/totals.h"
 #include "base/text.h"
 #include "base/text_stream.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/formats/alike.h"
+#include "output/formats/equal_texts.h"
 #include "output/amount.h"
 #include "output/truncate.h"
 #include "output/formats/text_table.h"

@@ -11,7 +11,7 @@
 #include "native/mapped.h"
 #include "native/page.h"
 #include "session/native/room.h"
-#include "session/native/sharing.h"
+#include "session/native/shared_tables.h"
 
 /* Attempts to have a table made before the file is given up: a helper may be killed by another file's question. */
 #define TRIES_MAX 3

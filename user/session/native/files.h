@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "native/ask.h"
 #include "session/native/pages.h"
-#include "session/native/stops.h"
+#include "session/native/unwind_stops.h"
 #include "symbols/native/native_frames.h"
 
 enum native_file_state {

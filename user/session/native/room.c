@@ -7,7 +7,7 @@
 
 #include "native/mapped.h"
 #include "native/page.h"
-#include "session/native/sharing.h"
+#include "session/native/shared_tables.h"
 
 /* Longest time until it is seen again whether there is room for a table that found none. */
 #define RETRY_MOST_S 60.0

@@ -23,7 +23,7 @@
 #include "session/measure.h"
 #include "session/sample_owner.h"
 #include "session/waits/wait_frames.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 #include "session/waits/wait_name.h"
 #include "session/waits/wait_profile.h"
 

@@ -9,7 +9,7 @@
 #include "kernel/waits.h"
 #include "session/run/due.h"
 #include "session/internal.h"
-#include "session/waits/ahead.h"
+#include "session/waits/carry_over.h"
 #include "session/waits/comm.h"
 #include "session/waits/gil.h"
 #include "session/waits/take_part.h"

@@ -18,7 +18,7 @@
 #include "session/cpu_time.h"
 #include "session/internal.h"
 #include "session/measure.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 #include "session/wanted.h"
 #include "session/waits/wait_name.h"
 

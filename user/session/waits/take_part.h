@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "pybpf_wait.h"
-#include "session/waits/parts.h"
+#include "session/waits/time_parts.h"
 
 struct session;
 

@@ -18,7 +18,7 @@
 #include "session/internal.h"
 #include "session/measure.h"
 #include "session/waits/comm.h"
-#include "session/waits/kept.h"
+#include "session/waits/retained.h"
 #include "session/waits/rolling.h"
 #include "session/waits/take_part.h"
 #include "session/waits/wait_profile.h"

@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "profile/profile.h"
 #include "pybpf_wait.h"
-#include "session/waits/ahead.h"
+#include "session/waits/carry_over.h"
 #include "session/waits/gil.h"
 #include "session/waits/intervals.h"
 #include "session/waits/running.h"
@@ -24,7 +24,7 @@ struct session_measure;
 struct session_named_wait {
 	uint64_t wait_id;
 	struct pybpf_wait wait;
-	uint64_t forgotten; /* by the kernel, which sends it again: see kept.c */
+	uint64_t forgotten; /* by the kernel, which sends it again: see retained.c */
 };
 
 struct session_waits {

@@ -27,7 +27,7 @@ static uint64_t current_task(struct walk *w, uint64_t tstate);
 
 #include "walk.h"
 #include "walk_gil.h"
-#include "walk_status.h"
+#include "thread_activity.h"
 
 struct user_walk {
 	struct walk walk; /* first, so that walk_read finds the rest */

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "pybpf.h"
-#include "walk_states.h"
+#include "walk_thread_cache.h"
 
 /* Bytes of memory. */
 struct walk_part {

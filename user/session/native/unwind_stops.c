@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/native/stops.h"
+#include "session/native/unwind_stops.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Waits are split at the end of each epoch. The kernel side is played: threads run, sleep and wake up at random, and it
  * adds up their time as bpf/wait_time.bpf.h does. The truth is what it has added up in the whole run.
  */
-#include "session/waits/ahead.h"
+#include "session/waits/carry_over.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

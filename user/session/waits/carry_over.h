@@ -4,10 +4,10 @@
  * What an epoch has of a thread adds up to the time from the end of the epoch before, and all epochs of a wait to what
  * the kernel tells when it ends. It knows no session, so that tests play the kernel.
  */
-#ifndef SESSION_AHEAD_H
-#define SESSION_AHEAD_H
+#ifndef SESSION_CARRY_OVER_H
+#define SESSION_CARRY_OVER_H
 
-#include "session/waits/parts.h"
+#include "session/waits/time_parts.h"
 
 struct session_ahead {
 	struct session_parts reported; /* ahead of the kernel, at the end of the last epoch; sorted by thread */

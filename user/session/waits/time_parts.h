@@ -3,8 +3,8 @@
  * Parts of a thread's time. A wait that goes on when an epoch ends is in no map of the kernel that adds up waits: its
  * time so far is counted ahead, and taken off what the kernel counts of it later.
  */
-#ifndef SESSION_PARTS_H
-#define SESSION_PARTS_H
+#ifndef SESSION_TIME_PARTS_H
+#define SESSION_TIME_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

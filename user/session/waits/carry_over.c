@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tells the time of threads from the end of one epoch to that of the next. */
-#include "session/waits/ahead.h"
+#include "session/waits/carry_over.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the waits of a rolling session still need when stacks, frames and names begin anew. */
-#ifndef SESSION_KEPT_H
-#define SESSION_KEPT_H
+#ifndef SESSION_RETAINED_H
+#define SESSION_RETAINED_H
 
 struct intern;
 struct session;

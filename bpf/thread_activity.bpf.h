@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* What the thread of a sample does besides its stack: whether it holds the GIL, collects garbage, handles an exception.
  */
-#ifndef PYBPF_STATE_BPF_H
-#define PYBPF_STATE_BPF_H
+#ifndef PYBPF_THREAD_ACTIVITY_BPF_H
+#define PYBPF_THREAD_ACTIVITY_BPF_H
 
 #include "maps.bpf.h"
-#include "walk_status.h"
+#include "thread_activity.h"
 
 /* Only samples of threads that hold the GIL, or that are attached in a free-threaded build. */
 const volatile bool cfg_gil;

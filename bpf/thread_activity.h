@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* What a thread does besides its stack, for after its walk: handles an exception, collects garbage. */
-#ifndef PYBPF_WALK_STATUS_H
-#define PYBPF_WALK_STATUS_H
+#ifndef PYBPF_THREAD_ACTIVITY_H
+#define PYBPF_THREAD_ACTIVITY_H
 
 #include "walk.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Instructions of a file at which searches for callers have ended, and a table with rows of them. */
-#ifndef SESSION_NATIVE_STOPS_H
-#define SESSION_NATIVE_STOPS_H
+#ifndef SESSION_NATIVE_UNWIND_STOPS_H
+#define SESSION_NATIVE_UNWIND_STOPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/native/sharing.h"
+#include "session/native/shared_tables.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chooses which stacks and names of waits are kept: those of threads that sleep now may be needed for months. */
-#include "session/waits/kept.h"
+#include "session/waits/retained.h"
 
 #include <errno.h>
 

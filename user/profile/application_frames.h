@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The functions of the program's own, among those of libraries. */
-#ifndef PROFILE_OWN_H
-#define PROFILE_OWN_H
+#ifndef PROFILE_APPLICATION_FRAMES_H
+#define PROFILE_APPLICATION_FRAMES_H
 
 #include "profile/edit.h"
 #include "profile/profile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The thread states that a walk remembers for the next walk of the same thread. */
-#ifndef PYBPF_WALK_STATES_H
-#define PYBPF_WALK_STATES_H
+#ifndef PYBPF_WALK_THREAD_CACHE_H
+#define PYBPF_WALK_THREAD_CACHE_H
 
 #include "pybpf.h"
 

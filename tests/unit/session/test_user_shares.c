@@ -10,7 +10,7 @@
 
 #include "session/cpu_time.h"
 #include "session/internal.h"
-#include "session/shares.h"
+#include "session/user_shares.h"
 
 #define PROCESSES 5
 

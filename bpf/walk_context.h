@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* What a walk keeps between its steps, and how it looks into what it has read. */
-#ifndef PYBPF_WALK_STATE_H
-#define PYBPF_WALK_STATE_H
+#ifndef PYBPF_WALK_CONTEXT_H
+#define PYBPF_WALK_CONTEXT_H
 
 #include "walk_base.h"
-#include "walk_states.h"
+#include "walk_thread_cache.h"
 
 /* Whether the walk looks for the thread's asyncio task: in the kernel a constant, from the options. */
 #ifndef WALK_TASKS

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Splits a thread's time at the end of an epoch. */
-#include "session/waits/parts.h"
+#include "session/waits/time_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Instructions at which searches have ended: which are asked for. */
-#include "session/native/stops.h"
+#include "session/native/unwind_stops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Visits processes user by user, each within an equal share of the time. */
-#include "session/shares.h"
+#include "session/user_shares.h"
 
 #include <errno.h>
 #include <stdlib.h>

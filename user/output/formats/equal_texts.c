@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds texts that are equal. */
-#include "output/formats/alike.h"
+#include "output/formats/equal_texts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds the functions of the program's own. */
-#include "profile/own.h"
+#include "profile/application_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows of a table that look alike, as those of long names can once these are shortened. */
-#ifndef OUTPUT_ALIKE_H
-#define OUTPUT_ALIKE_H
+#ifndef OUTPUT_EQUAL_TEXTS_H
+#define OUTPUT_EQUAL_TEXTS_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Visits processes so that no user's many threads take the time of other users. */
-#ifndef SESSION_SHARES_H
-#define SESSION_SHARES_H
+#ifndef SESSION_USER_SHARES_H
+#define SESSION_USER_SHARES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files of one build-id that stand for the same table, such as those of containers of one image. */
-#ifndef SESSION_NATIVE_SHARING_H
-#define SESSION_NATIVE_SHARING_H
+#ifndef SESSION_NATIVE_SHARED_TABLES_H
+#define SESSION_NATIVE_SHARED_TABLES_H
 
 #include "session/native/files.h"
 
