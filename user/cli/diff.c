@@ -331,8 +331,7 @@ static int parse(struct diff_run *diff, int argc, char **argv, bool *helped)
 			 "epochs of an agent's folder: each is a run.",
 		.examples = examples,
 		.usage = "  pybpf diff [options] BEFORE.pybpf AFTER.pybpf\n"
-			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n"
-			 "  pybpf diff [options] --before-version 1.4 --after-version 1.5 DIR\n",
+			 "  pybpf diff [options] --before FILE.pybpf... --after FILE.pybpf...\n",
 		.groups = groups,
 		.notes = "The first line says what changed and how sure that is; then come a table and, with "
 			 "--explain, the reasons. Record three runs or more of each side, in turns: before, after, "
