@@ -156,7 +156,7 @@ def test_lines_and_inlined_functions(whole, tmp_path):
         assert lines == want, hex(address)
     # Which library the code is in is known beside its source.
     text = pybpf("report", saved, "-f", "text").out
-    assert re.search(r"\d%%  %s, from <module>" % LIBRARY, text), text
+    assert re.search(r"\d%%  %s, called from <module>" % LIBRARY, text), text
 
 
 def test_lines_in_top(whole):

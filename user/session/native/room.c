@@ -71,7 +71,7 @@ static void take_away(struct native_files *f, struct native_known_file *file, do
 static bool give_way(struct native_files *f, uint32_t pages, double now)
 {
 	struct native_page_range *tables = calloc(f->known.count + 1u, sizeof(*tables)), chosen;
-	size_t count = 0;
+	size_t nr_tables = 0;
 	bool found;
 
 	native_frames_note_met(f->frames);
@@ -79,9 +79,9 @@ static bool give_way(struct native_files *f, uint32_t pages, double now)
 		const struct native_known_file *file = native_files_at(f, i);
 
 		if (may_give_way(f, file))
-			tables[count++] = (struct native_page_range){file->first, file->pages};
+			tables[nr_tables++] = (struct native_page_range){file->first, file->pages};
 	}
-	found = tables && !native_pages_choose(f->pages, tables, count, pages, &chosen);
+	found = tables && !native_pages_choose(f->pages, tables, nr_tables, pages, &chosen);
 	free(tables);
 	for (uint32_t i = 0; found && i < f->known.count; i++) {
 		struct native_known_file *file = native_files_at(f, i);
