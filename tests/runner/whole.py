@@ -142,6 +142,7 @@ def parts(build):
         Part("unit", 40, lambda count: programs.unit(build, count)),
         Part("fuzz", 10, lambda count: programs.fuzz(build, count)),
         Part("truth", 900, command("truth", "tests/truth/run-truth", *pybpf, "--short")),
+        Part("truth native", 200, command("truth native", "tests/truth/run-truth", *pybpf, "--short", "--native", "--python", "pyenv-3.12*")),
         Part("soak", 150, command("soak", "tests/soak/run-soak", *pybpf, "--seconds", "60")),
         Part("starts", 120, command("starts", "tests/soak/run-starts", *pybpf, "--count", "100")),
     ]
