@@ -64,6 +64,7 @@ def check_chains(run, chains):
         whole += count
         names = own(stack, chains)
         if names:
+            assert stack[0].name in ("<module>", "[CPython]"), harness.show(stack)  # without names it is one frame
             assert names[0] in chains, harness.show(stack)
             assert is_prefix(names[1:], chains[names[0]]), harness.show(stack)
             met[names[0], len(names) == 1 + len(chains[names[0]])] += count
@@ -399,9 +400,9 @@ def test_more_frames_than_are_followed():
     argv = [*python.argv, "-c", TOO_DEEP % (FRAMES_MAX + 76), native.library(python, "native_calls")]
     with harness.started(argv, stdout=subprocess.PIPE, bufsize=0) as process:
         harness.read_ready_line(process)
-        run = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=1, rate=RATE)
+        run = harness.record_busy(process.pid, "--native", fewest=200, seconds=1, rate=RATE)
     ends = run.stats["native"]
-    assert ends["limit"] >= total(run.stacks()) - RATE * BEGIN_S and ends["whole"] < 0.1 * ends["limit"], ends
+    assert ends["limit"] > max(50, total(run.stacks()) - RATE * BEGIN_S) and ends["whole"] < 0.1 * ends["limit"], ends
     met = 0
     for stack, count in run.stacks():
         names = [frame.name or frame.text for frame in stack]

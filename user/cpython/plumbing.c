@@ -85,6 +85,7 @@ static const char *const in_interpreter[] = {
 	"Py_RunMain",
 	"Py_Main",
 	"Py_BytesMain",
+	"_Py_UnixMain",
 	"builtin_exec*",
 	"builtin_eval*",
 	"builtin___build_class__",
