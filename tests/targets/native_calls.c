@@ -197,7 +197,7 @@ SEEN int nc_check(int (*check_signals)(void))
 	return failed;
 }
 
-/* Its children share its stack, on which they leave what they like. Returns -1 where no child can be made. */
+/* Its children share its stack, on which they leave what they like. Returns -1 if vfork() fails. */
 SEEN int nc_vfork(int ms)
 {
 	struct timespec now;
