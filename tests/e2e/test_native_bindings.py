@@ -5,8 +5,7 @@ import collections
 import os
 import shutil
 import subprocess
-import sysconfig
-from pathlib import Path
+import sys
 
 import pytest
 
@@ -14,23 +13,32 @@ import harness
 import peers
 import pythons
 
+sys.path.append(str(harness.TOP / "tests" / "judge"))
+
+import wheels  # noqa: E402
+
 pytestmark = pytest.mark.usefixtures("profiler")
 
 RATE = 499
 ENOUGH = 600
 INCOMPLETE = "[native frames incomplete]"
 PACKAGES = ("cython==3.1.4", "pybind11==3.1.0", "cffi==2.1.1", "setuptools==80.9.0")
+NEWER = (3, 9)  # what these are for
+OLDER_PACKAGES = ("cython==3.0.12", "pybind11==2.9.2", "cffi==1.15.1")
 PYO3 = "0.25.1"
+PYO3_OLDEST = (3, 7)
+HEADERS = "import os, sys, sysconfig; path = sysconfig.get_paths()['include']; sys.stdout.write(path if os.path.exists(path + '/Python.h') else '')"
 
 PROGRAM = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import bound
 def leaf():
-    for _ in range(20000): pass
+    for _ in range(100000): pass
 def computes(): bound.compute(3000000)
 def calls(): bound.through(leaf)
-print("{}", flush=True)
+sys.stdout.write("{}\\n")
+sys.stdout.flush()
 end = time.time() + 300
 while time.time() < end:
     computes()
@@ -107,7 +115,7 @@ static int call_back(void *function);
 static __attribute__((noinline)) int inner_calls(void *function) { return call_back(function) + 1; }
 static __attribute__((noinline)) int outer_calls(void *function) { return inner_calls(function) + 1; }
 ''', include_dirs=["."])
-made.compile()
+made.emit_c_code("_bound.c")
 """
 CFFI_MODULE = """
 from _bound import ffi, lib
@@ -187,45 +195,64 @@ def run(argv, **options):
     assert not done.returncode, done.stdout
 
 
-def compile_module(compiler, source, *options):
-    """Makes bound.EXTENSION beside its source, optimized as extensions are."""
-    made = source.parent / ("bound" + sysconfig.get_config_var("EXT_SUFFIX"))
-    include = sysconfig.get_paths()["include"]
-    run([compiler, "-O2", "-g", "-fPIC", "-shared", "-I", include, "-I", source.parent, "-o", made, source, *options])
+def headers(python):
+    """The folder of its headers; empty if there are none."""
+    return pythons.answer(python.argv, HEADERS)[1]
 
 
-def make_cython(folder, programs, *options):
+# 3.14 and 3.15 are without headers here, in a root file system of their own.
+USABLE = [item for item in pythons.interpreters() if item.kind != "stripped" and item.runs_here() and headers(item)]
+PYTHONS = pythons.of_each_version(USABLE)
+
+
+def packages_for(python):
+    return ("bindings", PACKAGES) if python.version >= NEWER else ("older-bindings", OLDER_PACKAGES)
+
+
+def compile_module(python, compiler, source, *options):
+    """Makes the module beside its source, optimized as extensions are. All Pythons take one whose name says no version."""
+    include = ["-I", headers(python), "-I", source.parent]
+    run([compiler, "-O2", "-g", "-fPIC", "-shared", *include, "-o", source.with_suffix(".so"), source, *options])
+
+
+def make_cython(python, folder, programs, *options):
     source = folder / "bound.pyx"
     source.write_text(CYTHON)
     run([programs / "cython", "-X", "linetrace=%s" % bool(options), source])
-    compile_module("gcc", folder / "bound.c", "-fno-inline", *options)
+    compile_module(python, "gcc", folder / "bound.c", "-fno-inline", *options)
 
 
-def make_traced_cython(folder, programs):
-    make_cython(folder, programs, "-DCYTHON_TRACE=1")
+def make_traced_cython(python, folder, programs):
+    make_cython(python, folder, programs, "-DCYTHON_TRACE=1")
 
 
-def make_pybind11(folder, programs):
+def make_pybind11(python, folder, programs):
     source = folder / "bound.cc"
     source.write_text(PYBIND11)
     include = next((programs.parent / "lib").glob("python3.*/site-packages/pybind11/include"))
-    compile_module("g++", source, "-std=c++17", "-fvisibility=hidden", "-I", include)
+    compile_module(python, "g++", source, "-std=c++17", "-fvisibility=hidden", "-I", include)
 
 
-def make_cffi(folder, programs):
+def make_cffi(python, folder, programs):
+    backend, why = wheels.find(python, "cffi")
+    if not backend:
+        pytest.skip(why)
     (folder / "make.py").write_text(CFFI)
     run([programs / "python", "make.py"], cwd=folder)
-    (folder / "bound.py").write_text(CFFI_MODULE)
+    compile_module(python, "gcc", folder / "_bound.c")
+    (folder / "bound.py").write_text("import sys\nsys.path.append(%r)\n%s" % (backend, CFFI_MODULE))
 
 
-def make_rust(folder, programs):
+def make_rust(python, folder, _):
     if not shutil.which("cargo"):
         pytest.skip("there is no cargo")
+    if python.version < PYO3_OLDEST:
+        pytest.skip("PyO3 is for 3.7 and later")
     (folder / "src").mkdir()
     (folder / "src" / "lib.rs").write_text(RUST)
     (folder / "Cargo.toml").write_text(CARGO % PYO3)
-    target = pythons.cache() / "cargo"
-    environment = dict(os.environ, CARGO_TARGET_DIR=str(target), PYO3_PYTHON=str(programs / "python"))
+    target = pythons.cache() / "cargo" / python.name
+    environment = dict(os.environ, CARGO_TARGET_DIR=str(target), PYO3_PYTHON=python.argv[0])
     run(["cargo", "build", "--release", "--quiet"], cwd=folder, env=environment)
     shutil.copy(target / "release" / "libbound.so", folder / "bound.so")
 
@@ -247,16 +274,15 @@ def named(frame):
 
 
 @pytest.mark.parametrize("how", MAKERS)
-def test_chains_that_are_known(how, tmp_path):
-    if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
-        pytest.skip("the headers of Python (python3-dev) are missing")
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda item: item.name)
+def test_chains_that_are_known(python, how, tmp_path):
     try:
-        programs = peers.virtual_environment("bindings", PACKAGES)
+        programs = peers.virtual_environment(*packages_for(python))
     except peers.Missing as why:
         pytest.skip(str(why))
     (tmp_path / "computing.h").write_text(COMPUTING)
-    MAKERS[how](tmp_path, programs)
-    with harness.started([programs / "python", "-c", PROGRAM, tmp_path], stdout=subprocess.PIPE, bufsize=0) as process:
+    MAKERS[how](python, tmp_path, programs)
+    with harness.started([*python.argv, "-c", PROGRAM, tmp_path], stdout=subprocess.PIPE, bufsize=0) as process:
         harness.read_ready_line(process)
         harness.wait_for(lambda: harness.record(process.pid, "--native").stats["native"]["whole"] > 0)
         run_ = harness.record_busy(process.pid, "--native", fewest=ENOUGH, seconds=3, rate=RATE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy, pandas, greenlet and gevent for the Pythons that are profiled, from PyPI's wheels, in the cache folder of
+"""numpy, pandas, greenlet, gevent and cffi for the Pythons that are profiled, from PyPI's wheels, in the cache folder of
 tests/e2e/pythons.py.
 
 One folder for each ABI; a Python that lives in another root file system has its own inside of that.
@@ -25,6 +25,7 @@ WHEELS = {
     "pandas": (("pandas", "numpy", "python-dateutil", "pytz", "tzdata", "six"), "import pandas; pandas.Series([1])"),
     "greenlet": (("greenlet",), "import greenlet; greenlet.greenlet(id).switch(1)"),
     "gevent": (("gevent", "greenlet", "zope.event", "zope.interface"), "import gevent; gevent.sleep(0)"),
+    "cffi": (("cffi",), "import _cffi_backend"),
 }
 
 
