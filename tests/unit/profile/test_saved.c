@@ -170,8 +170,8 @@ static void test_more_behind_the_end(void **unused)
 	assert_non_null(twice);
 	memcpy(twice, file.data, file.size);
 	memcpy(twice + file.size, file.data, file.size);
-	assert_refused(twice, file.size * 2, -EBADMSG, "something follows");
-	assert_refused(twice, file.size + 1, -EBADMSG, "something follows");
+	assert_refused(twice, file.size * 2, -EBADMSG, "there is data after the end");
+	assert_refused(twice, file.size + 1, -EBADMSG, "there is data after the end");
 	free(twice);
 	free(file.data);
 	profile_free(p);
