@@ -238,7 +238,9 @@ def test_holders_block_functions_of_python_with_native_frames(tmp_path):
         if stack[-1].text.startswith("[blocks"):
             assert not [frame for frame in stack if is_native(frame.text)], harness.show(stack)
             blocks[stack[-1].text] += us
-    assert blocks["[blocks: reads]"] > 0.5 * sum(blocks.values()), blocks
+    # On a busy machine reads() may hardly have begun.
+    own = sum(blocks["[blocks: %s]" % name] for name in ("reads", "suffers", "asleep", "sleeper"))
+    assert own > 0.5 * sum(blocks.values()), blocks
     # And not in C's usleep().
     assert re.search(r"asleep with the GIL held: .* in asleep \(", run.err), run.err
 

@@ -56,7 +56,7 @@ def test_no_saved_profile(spin, tmp_path):
         "begun": (whole[:10], "was cut off"),
         "half": (whole[: len(whole) // 2], "was cut off"),
         "nearly": (whole[:-1], "was cut off"),
-        "longer": (whole + b"x", "something follows"),
+        "longer": (whole + b"x", "there is data after the end"),
         "newer": (whole.replace(b"profile 1", b"profile 7", 1), "written by a newer pybpf (format 7; this one reads up to 1)"),
         "changed": (whole[:-7] + bytes([whole[-7] ^ 16]) + whole[-6:], "is damaged"),
         "bomb": (MAGIC + gzip.compress(b"\x0a" + varint(1 << 28) + bytes(1 << 28)), "out of proportion"),
