@@ -43,16 +43,17 @@ DEPS := tools/install-deps
 
 # For another architecture than this machine's. SYSROOT has the libraries to link with.
 SYSROOT_PATH :=
+USUAL_BUILD := build
 ifneq ($(ARCH),$(HOST_ARCH))
 SYSROOT ?= $(or $(PYBPF_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pybpf-tests)/$(ARCH)-bookworm
 CC := $(ARCH:arm64=aarch64)-linux-gnu-gcc --sysroot=$(SYSROOT)
 STRIP ?= $(ARCH:arm64=aarch64)-linux-gnu-strip
-BUILD ?= build/$(ARCH)
+USUAL_BUILD := build/$(ARCH)
 DEPS := tools/install-deps --$(ARCH) && tools/setup-pythons $(ARCH)-bookworm
 STATIC_FOR := $(SYSROOT) bookworm $(ARCH:arm64=aarch64)-linux-gnu
 SYSROOT_PATH := -ffile-prefix-map=$(SYSROOT)=
 endif
-BUILD ?= build
+BUILD ?= $(USUAL_BUILD)
 
 ifdef LIBBPF_DIR
 LIBBPF_CFLAGS := -I$(LIBBPF_DIR)/root/usr/include
@@ -69,7 +70,8 @@ endif
 CFLAGS ?= -O2 -g
 
 # The same bytes from any folder: no path of this one is in DWARF, in BTF's lines, or in __FILE__.
-SAME_PATHS := -ffile-prefix-map=$(abspath $(BUILD))=build -ffile-prefix-map=$(CURDIR)=. $(SYSROOT_PATH)
+# The last that fits holds: what is built is at its usual place, whatever BUILD calls it.
+SAME_PATHS := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(BUILD))=$(USUAL_BUILD) $(SYSROOT_PATH)
 
 # What makes an error in pybpf harder to use. It stands before CFLAGS and LDFLAGS, so that theirs win.
 compiler_takes = $(shell $(CC) -O2 $(1) -Werror -include features.h -x c -c -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
