@@ -12,7 +12,8 @@ import harness
 from known import needs, node_peers
 
 SESSION = "tests"
-TRIES = 3  # now and then the daemon and the first question miss each other, and it never answers
+TRIES = 6  # now and then the daemon and the first question miss each other, and it never answers
+PAUSE_S = 0.3  # between questions, each of which starts Node.js
 
 
 class Firefox:
@@ -64,10 +65,11 @@ def firefox(path, folder, *options):
     for attempt in range(TRIES):
         session = Firefox(folder / str(attempt))
         with session.daemon(path, *options) as daemon:
-            end = time.monotonic() + harness.PATIENCE
+            end = time.monotonic() + harness.PATIENCE / TRIES
             while daemon.poll() is None and time.monotonic() < end:
                 if session.run("status")[0] == 0:
                     yield session
                     return
+                time.sleep(PAUSE_S)
             assert daemon.poll() is None, "Firefox Profiler cannot read %s" % path
     raise AssertionError("Firefox Profiler does not answer: %d times in vain" % TRIES)
