@@ -100,8 +100,8 @@ def test_evaluation_by_tail_calls(options, tmp_path):
         elif names:
             shown[tuple(names)] += count
     inside = ("py_outer", "nt_run", "op_call", "py_inner")
-    allowed = {inside[:i] for i in range(1, 5)} | {("py_outer", "nt_run", work) for work in ("op_add", "op_burn")}
-    allowed |= {(*inside, "nt_run", *work) for work in [(), ("op_add",), ("op_burn",), ("op_leaf",), ("op_leaf", "leaf")]}
+    allowed = {inside[:i] for i in range(1, 5)} | {("py_outer", "nt_run", work) for work in ("op_add", "op_burn", "op_end")}
+    allowed |= {(*inside, "nt_run", *work) for work in [(), ("op_add",), ("op_burn",), ("op_leaf",), ("op_leaf", "leaf"), ("op_end",)]}
     assert set(shown) <= allowed, set(shown) - allowed
     assert shown["py_outer", "nt_run", "op_burn"] > 20 and shown[(*inside, "nt_run", "op_burn")] > 20, shown
     assert shown[(*inside, "nt_run", "op_leaf", "leaf")] > 20 and marked < 0.1 * shown.total(), (shown, marked)
