@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* Zero-initialized: nobody is notified. */
+/* Filled with zeros, it notifies nobody. */
 struct agent_notify {
 	int fd;            /* 0: no service manager asked for it */
 	double watchdog_s; /* interval in which the manager wants to hear of the agent; 0: none */

@@ -10,7 +10,7 @@
 /* The options of what is sent; their target is a struct cli_receiver. */
 extern const struct cli_option cli_receiver_options[];
 
-/* Zero-initialized: there is none. */
+/* Filled with zeros, it stands for no receiver. */
 struct cli_receiver {
 	struct push_options options; /* url: NULL: there is none */
 	struct push_profile how;

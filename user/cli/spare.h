@@ -8,7 +8,7 @@
 
 #include "output/file/file.h"
 
-/* Zero-initialized: there is none. */
+/* Filled with zeros, it stands for no file. */
 struct cli_spare {
 	struct output_file file;
 	char path[PATH_MAX];

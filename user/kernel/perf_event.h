@@ -13,7 +13,7 @@
  */
 int kernel_perf_open(const struct perf_event_attr *attr, int cpu);
 
-/* The buffer of an event's records. Zero-initialized: there is none. */
+/* The buffer of an event's records. Filled with zeros, it stands for no buffer. */
 struct kernel_perf_buffer {
 	struct perf_event_mmap_page *head; /* the memory that the kernel shares: a page, then the records */
 	size_t size;                       /* of the records, in bytes */

@@ -22,7 +22,7 @@ static bool settle_two(struct flow_row *last, struct flow_row *now)
 
 	if (last->rule != now->rule && last->is_certain && !now->is_certain)
 		return false;
-	/* They agree, or that of a function which is certainly one stays. */
+	/* They agree, or the one whose function is certain stays. */
 	if (last->rule == now->rule || now->is_certain != last->is_certain) {
 		if (last->rule == now->rule)
 			now->end = end;

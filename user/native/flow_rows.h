@@ -6,8 +6,8 @@
 #include "native/flow.h"
 
 /*
- * Puts the rows in order and makes one of those that overlap: that of a function which is certainly one stays; where
- * that does not decide, there is no rule.
+ * Puts the rows in order. If two overlap, the one whose function is certain stays; if both are, or neither is, and
+ * their rules differ, the place has no rule.
  */
 void flow_rows_settle(struct flow_rows *r);
 

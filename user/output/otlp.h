@@ -66,8 +66,8 @@ struct otlp_options {
 };
 
 /*
- * Encodes the profile. A body is larger only if one stack alone is. A profile without samples makes one
- * body without profiles if body_max is 0, else none. Returns 0, -ENOMEM, or what options->take returned.
+ * Encodes the profile. A body is larger than that only if one stack alone is. A profile without samples makes one body
+ * without profiles if body_max is 0, else none. Returns 0, -ENOMEM, or what options->take returned.
  */
 int otlp_encode(const struct profile *p, const struct otlp_options *options);
 

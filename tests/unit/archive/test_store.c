@@ -290,6 +290,14 @@ static void test_a_folder_that_lets_nothing_go(void **unused)
 	}
 }
 
+/* Six epochs of each of two hours, and one more. */
+static void open_two_hours(struct archive_store *store)
+{
+	open_store(store);
+	for (unsigned i = 0; i < 13; i++)
+		add_epoch(store, i, START_MS + i * 10 * MINUTE_MS);
+}
+
 /* Nor is an hour that is over: it is read again when its sum can be written, not at each turn. */
 static void test_a_folder_that_takes_nothing(void **unused)
 {
@@ -299,9 +307,7 @@ static void test_a_folder_that_takes_nothing(void **unused)
 	struct error error;
 
 	(void)unused;
-	open_store(&store);
-	for (unsigned i = 0; i < 13; i++)
-		add_epoch(&store, i, START_MS + i * 10 * MINUTE_MS);
+	open_two_hours(&store);
 	refusal = EROFS;
 	opened = 0;
 	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), -EROFS);
@@ -315,7 +321,7 @@ static void test_a_folder_that_takes_nothing(void **unused)
 	assert_int_equal(retain(&store, &limits, now_ms), 2 * (1 + 6));
 	assert_int_equal(store.list.count, 3);
 	assert_epochs(0, 13);
-	/* It is said again of the next time. */
+	/* The next refusal is reported again. */
 	for (unsigned i = 13; i < 16; i++)
 		add_epoch(&store, i, now_ms + (i - 13) * 40 * MINUTE_MS);
 	refusal = EROFS;
@@ -335,9 +341,7 @@ static void test_a_part_that_cannot_be_removed(void **unused)
 	struct error error;
 
 	(void)unused;
-	open_store(&store);
-	for (unsigned i = 0; i < 13; i++)
-		add_epoch(&store, i, START_MS + i * 10 * MINUTE_MS);
+	open_two_hours(&store);
 	assert_int_equal(archive_store_retain(&store, &limits, now_ms, &error), 1);
 	/* The sum of the first hour is before its parts. */
 	make_stuck(&store, 1);
