@@ -49,9 +49,8 @@ struct agent_options {
 	/* What the sessions measure. Several have a folder each below dir, and an equal share of keep_size. */
 	enum session_mode modes[AGENT_MODES_MAX];
 	size_t nr_modes;
-	double max_cpu;      /* share of a CPU that pybpf may take: beyond, the rate is lowered */
-	uint32_t max_stacks; /* of each session */
-	unsigned freq;       /* likewise, Hz */
+	double max_cpu; /* share of a CPU that pybpf may take: beyond, the rate is lowered */
+	unsigned freq;  /* of each session, Hz */
 	/* Called at SIGHUP, to call agent_change(); NULL: it ends the run. */
 	void (*on_hangup)(void *arg);
 	void *on_hangup_arg;

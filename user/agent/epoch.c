@@ -201,7 +201,7 @@ static int hand_on(struct agent *a)
 /* Returns whether the next epoch of a part is to begin with nothing known. */
 static bool should_forget(const struct agent_part *part)
 {
-	return part->generation >= GENERATION_EPOCHS || agent_is_half_full(part) ||
+	return part->generation >= GENERATION_EPOCHS || session_is_half_full(part->session) ||
 	       session_nears_memory_limit(part->session);
 }
 

@@ -158,8 +158,6 @@ int agent_describe(struct agent_part *part, const struct session_account *accoun
 /* Adds samples to the profile of the epoch, and to those that clients wait for. arg: the part. Returns 0 or negative
  * errno. */
 int agent_keep_samples(const struct profile *profile, void *arg);
-/* Returns whether the kernel's table of stacks is half full, beyond which some stacks find its places taken. */
-bool agent_is_half_full(const struct agent_part *part);
 
 /* pulled.c: the profiles that clients wait for. */
 

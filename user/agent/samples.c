@@ -26,14 +26,6 @@ int agent_keep_samples(const struct profile *profile, void *arg)
 	return err;
 }
 
-bool agent_is_half_full(const struct agent_part *part)
-{
-	uint64_t samples, stacks;
-
-	session_progress(part->session, &samples, &stacks);
-	return stacks * 2 > part->agent->options.max_stacks;
-}
-
 int agent_take_samples(struct agent_part *part, bool forget)
 {
 	part->generation = forget ? 0 : part->generation;
@@ -49,7 +41,8 @@ int agent_hold(struct agent *a)
 		struct agent_part *part = &a->parts[i];
 
 		/* Memory is bounded: beyond that many stacks, samples are lost, and counted. */
-		if (agent_is_half_full(part) && (!part->held || profile_stack_count(part->held) <= HELD_STACKS_MAX))
+		if (session_is_half_full(part->session) &&
+		    (!part->held || profile_stack_count(part->held) <= HELD_STACKS_MAX))
 			err = agent_take_samples(part, true);
 	}
 	return err;

@@ -140,7 +140,6 @@ static void set_session(struct cli_agent_options *o)
 	o->session.services = &o->services;
 	o->session.own_paths = &o->edit.own_paths;
 	o->session.follow = o->filter.children;
-	o->agent.max_stacks = o->session.max_stacks;
 	o->agent.freq = o->session.freq;
 }
 

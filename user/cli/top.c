@@ -389,7 +389,7 @@ static int watch(struct top_command *top)
 	if (!session || session_follow(session, pids->items, pids->count) || session_attach(session) ||
 	    open_screen(top) || cli_drop_rights(&rights))
 		goto done;
-	if (top_feed_init(&top->feed, session, top->model, top->session.max_stacks, top->edit.own_only)) {
+	if (top_feed_init(&top->feed, session, top->model, top->edit.own_only)) {
 		log_error("out of memory while starting");
 		goto done;
 	}

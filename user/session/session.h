@@ -268,6 +268,11 @@ bool session_nears_memory_limit(const struct session *s);
 
 /* Returns the numbers of samples and of distinct stacks so far, for a progress line. */
 void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks);
+/*
+ * Returns whether the kernel's table of stacks is half full, beyond which some stacks find its places taken:
+ * session_end_epoch() is to forget.
+ */
+bool session_is_half_full(const struct session *s);
 
 /*
  * Counts the samples by what became of them so far, as it is known by now: fills counters, lost, taken, python, source

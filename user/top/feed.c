@@ -81,31 +81,20 @@ static int hold(const struct profile *profile, void *arg)
 	return feed->held ? profile_edit_add(feed->held, profile, NULL, &error) : -ENOMEM;
 }
 
-/* Returns whether the kernel's table of stacks is half full, beyond which some stacks find its places taken. */
-static bool is_half_full(const struct top_feed *feed)
-{
-	uint64_t samples, stacks;
-
-	session_progress(feed->session, &samples, &stacks);
-	return stacks * 2 > feed->max_stacks;
-}
-
 int top_feed_hold(struct top_feed *feed)
 {
 	/* Beyond, samples are lost, and counted, as memory is bounded. */
-	if (!is_half_full(feed) || (feed->held && profile_stack_count(feed->held) > ALL_STACKS_MAX))
+	if (!session_is_half_full(feed->session) || (feed->held && profile_stack_count(feed->held) > ALL_STACKS_MAX))
 		return 0;
 	/* It reports its errors. */
 	return session_end_epoch(feed->session, true, hold, feed) ? -EIO : 0;
 }
 
-int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks,
-		  bool own_only)
+int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, bool own_only)
 {
 	*feed = (struct top_feed){.session = session,
 				  .model = model,
 				  .all = profile_new(),
-				  .max_stacks = max_stacks,
 				  .own_only = own_only,
 				  .begin = session_get_begin(session)};
 	feed->since = feed->all_since = feed->begin;
@@ -134,7 +123,7 @@ static void count(struct top_feed *feed, const struct session_account *account)
 /* Returns whether the next interval is to begin with nothing known, so that its stacks find a place. */
 static bool should_forget(const struct top_feed *feed)
 {
-	return is_half_full(feed) || session_nears_memory_limit(feed->session);
+	return session_is_half_full(feed->session) || session_nears_memory_limit(feed->session);
 }
 
 int top_feed_interval(struct top_feed *feed)

@@ -15,7 +15,6 @@ struct top_feed {
 	struct profile *all;  /* everything since the start, or since it grew too large: for stacks */
 	double all_since;     /* CLOCK_MONOTONIC seconds */
 	struct profile *held; /* of the interval that goes on: what the kernel has no room for; NULL: nothing */
-	uint64_t max_stacks;  /* of the session */
 	double begin;         /* of the run, and of the interval, CLOCK_MONOTONIC seconds */
 	double since;
 	double before;                  /* begin of the interval that ended last */
@@ -28,8 +27,7 @@ struct top_feed {
 };
 
 /* To be called when sampling begins. Returns 0 or negative errno; top_feed_free() in both cases. */
-int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, uint64_t max_stacks,
-		  bool own_only);
+int top_feed_init(struct top_feed *feed, struct session *session, struct top_model *model, bool own_only);
 void top_feed_free(struct top_feed *feed);
 /*
  * Takes what was sampled in the interval from the kernel when it has much: an interval can be long, and lasts while the

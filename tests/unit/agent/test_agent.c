@@ -215,11 +215,12 @@ int session_end_epoch(struct session *s, bool forget, int (*take)(const struct p
 	return err;
 }
 
-void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
+#define ROOM_FOR_STACKS 32768
+
+bool session_is_half_full(const struct session *s)
 {
 	(void)s;
-	*samples = played.samples;
-	*stacks = played.stacks;
+	return played.stacks * 2 > ROOM_FOR_STACKS;
 }
 
 int session_count_samples(struct session *s, struct session_account *account)
@@ -482,7 +483,6 @@ static struct agent_metrics run_modes(size_t modes, unsigned epochs, double max_
 {
 	const struct agent_options options = {.epoch_s = EPOCH_S,
 					      .max_cpu = max_cpu,
-					      .max_stacks = 32768,
 					      .freq = 19,
 					      .modes = {SESSION_CPU, SESSION_WALL, SESSION_GIL},
 					      .nr_modes = modes};
@@ -543,7 +543,7 @@ static void test_modes_beside_each_other(void **state)
 static void test_one_that_fails(void **state)
 {
 	const struct agent_options options = {
-		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .max_stacks = 32768, .freq = 19, .nr_modes = 2};
+		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .freq = 19, .nr_modes = 2};
 	struct session *sessions[AGENT_MODES_MAX] = {NULL};
 	struct error error;
 	struct agent *agent = agent_new(&options, &error);
@@ -562,7 +562,7 @@ static void test_one_that_fails(void **state)
 static void test_a_sink_that_fails(void **state)
 {
 	const struct agent_options options = {
-		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .max_stacks = 32768, .freq = 19, .nr_modes = 2};
+		.epoch_s = EPOCH_S, .fixed_epochs = true, .max_cpu = 1, .freq = 19, .nr_modes = 2};
 	struct session *sessions[AGENT_MODES_MAX] = {NULL};
 	struct error error;
 	struct agent *agent = agent_new(&options, &error);

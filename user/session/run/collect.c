@@ -30,6 +30,11 @@ void session_progress(struct session *s, uint64_t *samples, uint64_t *stacks)
 	*stacks = stacks_count(s->stacks);
 }
 
+bool session_is_half_full(const struct session *s)
+{
+	return (uint64_t)stacks_count(s->stacks) * 2 > s->options.max_stacks;
+}
+
 /* Counts samples from before the process's interpreter ran. Returns 0 or -ENOMEM. */
 static int add_early(struct session *s, struct processes_record *process, const struct pybpf_count *count)
 {
