@@ -18,6 +18,12 @@
 #include "session/groups.h"
 #include "session/run/run.h"
 
+/*
+ * Stacks of CPU samples that the kernel has room for. The agent takes them as soon as half of that is used: with this,
+ * the maps of CPU samples and of waits, and pybpf itself, take less than 64 MiB together.
+ */
+#define CPU_MAX_STACKS 16384
+
 static bool groups_go_on(void *groups)
 {
 	return session_groups_go_on(groups);
@@ -66,6 +72,9 @@ static struct session_options options_of(const struct cli_agent_options *o, size
 	options.mode = o->agent.modes[mode];
 	options.chosen = &o->chosen[mode];
 	options.run = (unsigned)mode;
+	/* Waits begin with a stack for each thread that sleeps. */
+	if (options.mode == SESSION_CPU)
+		options.max_stacks = CPU_MAX_STACKS;
 	return options;
 }
 
