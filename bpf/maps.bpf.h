@@ -8,7 +8,7 @@
 
 /* include/uapi/asm-generic/errno-base.h */
 #define E2BIG  7  /* returned by a full hash map */
-#define ENOMEM 12 /* stack_count: user space has no room */
+#define ENOMEM 12 /* returned by a hash map if the kernel has no memory; stack_count: user space has no room */
 #define EEXIST 17 /* returned by a hash map that has the key already */
 
 /* User space sets the size of each map below that has max_entries 1. */

@@ -21,7 +21,7 @@ const volatile bool cfg_hold;
 /* PID of pybpf itself, which cfg_all does not include. */
 const volatile __u32 cfg_self;
 
-/* Map procs had no room for a process. */
+/* Map procs had no room for a process, or the kernel no memory for its entry. */
 bool procs_full;
 
 /*
@@ -131,7 +131,7 @@ static __always_inline long put_process(__u32 tgid, const struct pybpf_proc *pro
 {
 	long err = bpf_map_update_elem(&procs, &tgid, proc, how);
 
-	if (err == -E2BIG)
+	if (err == -E2BIG || err == -ENOMEM)
 		procs_full = true;
 	return err;
 }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import resource
 
 import pytest
@@ -77,6 +78,14 @@ def test_process_table_is_full(paths, counted):
     check_sum(run)
     assert run.stats["lost"]["process_table_full"] > 0, run.stats
     assert "--max-processes" in run.err
+
+
+def test_memory_is_that_of_the_processes_there_are(paths, counted):
+    """16 MiB are for the table of a million, some 400 for that many. Before Linux 6.4 the kernel tells of the latter."""
+    run = counted("-p", paths.pid, "-d", 1, "-F", 499, "--max-processes", 1000000, "--max-memory", 128)
+    check_sum(run)
+    refused = run.stats["lost"]["memory_limit"] > 0
+    assert refused == (tuple(map(int, platform.release().split(".")[:2])) < (6, 4)), run.stats
 
 
 @pytest.mark.parametrize(

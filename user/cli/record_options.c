@@ -176,7 +176,7 @@ static const struct cli_option limit_options[] = {
 	 .take = take_max_stacks},
 	{"max-processes", 0, "N",
 	 "processes, Python or not, that can be followed at the same time (default " CLI_NUMBER(
-		 SESSION_MAX_PROCESSES_DEFAULT) ", some 130 bytes each, with --native 220)",
+		 SESSION_MAX_PROCESSES_DEFAULT) ", some 500 bytes each, with --native 600)",
 	 .take = take_max_processes},
 	{"max-memory", 0, "MIB",
 	 "memory of pybpf and its maps in the kernel together (default " CLI_NUMBER(

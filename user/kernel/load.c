@@ -135,17 +135,22 @@ static int size_maps(struct kernel *k)
 
 /*
  * Has the kernel take memory for the entries that there are, and not for all that there may be: a machine has a tenth
- * of the threads that there is room for. Before Linux 6.1 (bpf: Introduce any context BPF specific memory allocator) an
- * entry that is added while the scheduler's lock is held may wait for that lock.
+ * of the processes and threads that there is room for. Before Linux 6.1 (bpf: Introduce any context BPF specific memory
+ * allocator) an entry that is added while the scheduler's lock is held may wait for that lock.
  */
-static int grow_waits(struct kernel *k)
+static int grow_with_entries(struct kernel *k)
 {
 	struct pybpf_bpf *skel = k->skel;
-	struct bpf_map *maps[] = {skel->maps.threads,      skel->maps.wait_times,
+	struct bpf_map *maps[] = {skel->maps.procs,        skel->maps.native_lists,
+				  skel->maps.threads,      skel->maps.wait_times,
 				  skel->maps.wait_times_2, bpf_map__inner_map(skel->maps.wait_times_sets),
 				  skel->maps.waits,        skel->maps.polled};
+	struct host_kernel host;
 	int err = 0;
 
+	host_kernel_look(&host);
+	if (!host_kernel_at_least(&host, 6, 1))
+		return 0;
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
 		err = bpf_map__set_map_flags(maps[i], BPF_F_NO_PREALLOC);
 	return err;
@@ -176,8 +181,6 @@ static int choose_waits(struct kernel *k)
 		err = bpf_program__set_autoload(programs[i], k->options.waits);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && !err; i++)
 		err = bpf_map__set_autocreate(maps[i], k->options.waits);
-	if (!err && host_kernel_at_least(&host, 6, 1))
-		err = grow_waits(k);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wait_times_2, kernel_has_wait_sets(k));
 	err = err ?: bpf_program__set_autoload(skel->progs.wait_waking, k->options.wakers);
 	err = err ?: bpf_map__set_autocreate(skel->maps.wakers, k->options.waits);
@@ -418,6 +421,7 @@ static int load_object(struct kernel *k, const struct bpf_object_open_opts *opts
 	if (!k->skel)
 		return -errno;
 	err = size_maps(k);
+	err = err ?: grow_with_entries(k);
 	err = err ?: choose_programs(k);
 	make_functions_static(k);
 	err = err ?: load_programs(k, btf);
