@@ -55,12 +55,16 @@ def taken_ns(pid):
 
 
 def memory_kib(pid):
-    """The memory of all its processes; what several share counts once."""
+    """The memory of all its processes, without the rings of the kernel that they map; what several share counts once."""
     total = 0
     for one in harness.process_names(pid):
         with contextlib.suppress(OSError):
-            text = Path("/proc/%d/smaps_rollup" % one).read_text(encoding="ascii")
-            total += int(re.search(r"^Pss:\s+(\d+) kB", text, re.M).group(1))
+            mapping = ""
+            for line in Path("/proc/%d/smaps" % one).read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+                if re.match("[0-9a-f]+-", line):
+                    mapping = line
+                elif line.startswith("Pss:") and not mapping.endswith("anon_inode:bpf-map"):
+                    total += int(line.split()[1])
     return total
 
 
