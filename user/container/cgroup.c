@@ -11,14 +11,11 @@
 #include <unistd.h>
 
 #include "base/procfs.h"
+#include "container/mountinfo.h"
 
-/*
- * Most bytes of mountinfo. A machine with thousands of containers has thousands of mounts of some 200 bytes; hybrid
- * hosts have 15 hierarchies.
- */
-#define MOUNTINFO_MAX (16 * 1024 * 1024)
-#define CGROUP_MAX    (256 * 1024)
-#define MOUNTS_MAX    64
+#define CGROUP_MAX (256 * 1024)
+/* Hybrid hosts have 15 hierarchies. */
+#define MOUNTS_MAX 64
 
 /* Returns whether path is dir or below it. */
 static bool is_below(const char *path, size_t len, const char *dir)
@@ -45,23 +42,6 @@ static bool in_list(const char *list, size_t len, const char *name)
 	return false;
 }
 
-/* mangle() in fs/proc_namespace.c writes space, tab, newline, backslash and # in octal. */
-static void unescape_octal(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
-		    from[3] >= '0' && from[3] <= '7') {
-			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
-
 /* Copies the controllers among a v1 mount's options (cgroup1_show_options(), kernel/cgroup/cgroup-v1.c). */
 static void take_controllers(char *options, char *out, size_t size)
 {
@@ -76,37 +56,6 @@ static void take_controllers(char *options, char *out, size_t size)
 		if (len < size)
 			len += snprintf(out + len, size - len, "%s%s", len ? "," : "", option);
 	}
-}
-
-/*
- * Parses "36 35 98:0 ROOT POINT rw,noatime master:1 - TYPE SOURCE rw,errors=continue". Returns false if the mount is
- * not a cgroup hierarchy.
- */
-static bool parse_mount(char *line, struct cgroup_mount *out)
-{
-	char *separator = strstr(line, " - "), *type, *options, *saved, *fields[5];
-
-	if (!separator)
-		return false;
-	*separator = '\0';
-	type = strtok_r(separator + 3, " ", &saved);
-	options = strtok_r(NULL, " ", &saved) ? strtok_r(NULL, " ", &saved) : NULL;
-	if (!options || (strcmp(type, "cgroup") && strcmp(type, "cgroup2")))
-		return false;
-	fields[0] = strtok_r(line, " ", &saved);
-	for (size_t i = 1; i < 5; i++)
-		fields[i] = fields[i - 1] ? strtok_r(NULL, " ", &saved) : NULL;
-	if (!fields[4])
-		return false;
-	unescape_octal(fields[3]);
-	unescape_octal(fields[4]);
-	/* Both paths begin with a slash in every kernel: d_path() and cgroup_path_ns() write it. */
-	if (fields[3][0] != '/' || fields[4][0] != '/')
-		return false;
-	*out = (struct cgroup_mount){.v1 = !type[6], .root = fields[3], .point = fields[4]};
-	if (out->v1)
-		take_controllers(options, out->controllers, sizeof(out->controllers));
-	return true;
 }
 
 /* Order in which hierarchies are searched for a group, lowest first: v2, then v1 by controller. */
@@ -146,21 +95,23 @@ static struct cgroup_mount *place_for(struct cgroup_mounts *mounts, const char *
 
 int cgroup_mounts_parse(char *text, struct cgroup_mounts *out)
 {
-	struct cgroup_mount found, *place;
-	char *saved;
+	struct mountinfo mount;
 
 	*out = (struct cgroup_mounts){.mounts = calloc(MOUNTS_MAX, sizeof(*out->mounts))};
 	if (!out->mounts)
 		return -ENOMEM;
-	for (char *line = strtok_r(text, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
-		if (!parse_mount(line, &found))
+	while (mountinfo_next(&text, &mount)) {
+		struct cgroup_mount *place;
+
+		if (strcmp(mount.type, "cgroup") && strcmp(mount.type, "cgroup2"))
 			continue;
-		place = place_for(out, found.point);
+		place = place_for(out, mount.point);
 		if (!place)
 			break;
-		*place = found;
-		place->root = strdup(found.root);
-		place->point = strdup(found.point);
+		*place = (struct cgroup_mount){
+			.v1 = !mount.type[6], .root = strdup(mount.root), .point = strdup(mount.point)};
+		if (place->v1)
+			take_controllers(mount.options, place->controllers, sizeof(place->controllers));
 		if (!place->root || !place->point) {
 			cgroup_mounts_free(out);
 			return -ENOMEM;
@@ -173,7 +124,7 @@ int cgroup_mounts_parse(char *text, struct cgroup_mounts *out)
 int cgroup_mounts_read(struct cgroup_mounts *out)
 {
 	char *text;
-	int err = procfs_read(getpid(), "mountinfo", MOUNTINFO_MAX, &text, NULL);
+	int err = mountinfo_read(getpid(), &text);
 
 	*out = (struct cgroup_mounts){0};
 	if (err)

@@ -155,45 +155,6 @@ static const struct own_container *own_find(const struct own_list *own, const ch
 	return found;
 }
 
-/* Most ancestors between a process in a container and its conmon. */
-#define ANCESTORS_MAX 64
-#define CMDLINE_MAX   (16 * 1024)
-
-/* Returns the argument after the option in a command line, or NULL. */
-static const char *option_of(const char *cmdline, size_t len, const char *option)
-{
-	for (const char *p = cmdline, *end = cmdline + len; p < end; p += strlen(p) + 1) {
-		const char *next = p + strlen(p) + 1;
-
-		if (!strcmp(p, option))
-			return next < end ? next : NULL;
-	}
-	return NULL;
-}
-
-/*
- * Reads the name of podman's container from the command line of the conmon above its processes: `conmon -c ID ... -n
- * NAME`. podman's lists may be below another root (--root, containers/storage.conf).
- */
-static void conmon_read_name(struct container *container, pid_t pid)
-{
-	struct procfs_stat stat;
-
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && !procfs_read_stat(pid, &stat); i++, pid = stat.ppid) {
-		const char *id, *name;
-		size_t len = 0;
-		char *text;
-
-		if (strcmp(stat.comm, "conmon") != 0 || procfs_read(pid, "cmdline", CMDLINE_MAX, &text, &len))
-			continue;
-		id = option_of(text, len, "-c");
-		name = option_of(text, len, "-n");
-		if (id && name && name[0] && !strcmp(id, container->id))
-			snprintf(container->name, sizeof(container->name), "%s", name);
-		free(text);
-	}
-}
-
 /* Returns the user whose systemd made the group, or 0. */
 static unsigned user_of(const char *path, size_t len)
 {
@@ -216,8 +177,8 @@ bool container_next(const struct container_cache *cache, const char *path, size_
 		return true;
 	}
 	if (found) {
-		if (state_read_name(out, user_of(path, len)) && !strcmp(out->runtime, "podman"))
-			conmon_read_name(out, pid);
+		if (state_read_name(out, user_of(path, len)))
+			container_read_name_elsewhere(out, pid);
 		*at = end;
 	}
 	return found;

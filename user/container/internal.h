@@ -21,6 +21,17 @@ bool container_next(const struct container_cache *cache, const char *path, size_
 		    struct container *out);
 
 /*
+ * Reads the name of a container of docker or podman that state_read_name() does not find; pid: a process in it. Without
+ * one the name stays.
+ */
+void container_read_name_elsewhere(struct container *container, pid_t pid);
+/*
+ * Finds the data directory of the docker that made the container, from the mountinfo of a process in it and that of one
+ * of the host; the texts are modified. Returns whether out, with room for size bytes, has its path on the host.
+ */
+bool container_find_docker_root(char *inside, char *outside, const char *id, char *out, size_t size);
+
+/*
  * Finds the innermost container in a text of /proc/PID/cgroup, which this function frees. now_s: of any clock that
  * never goes back; it decides whether an earlier answer still holds. Returns as container_find_by_pid().
  */

@@ -153,7 +153,7 @@ static void docker_root(char *out, size_t size)
 	json_decref(daemon);
 }
 
-static bool docker_name(const char *root, struct container *container)
+bool state_read_docker_name(const char *root, struct container *container)
 {
 	const char *name;
 	char path[4352];
@@ -339,7 +339,7 @@ int state_read_name(struct container *container, unsigned uid)
 
 	if (any || !strcmp(runtime, "docker")) {
 		docker_root(root, sizeof(root));
-		found = docker_name(root, container);
+		found = state_read_docker_name(root, container);
 	}
 	if (!found && (any || !strcmp(runtime, "containerd")))
 		found = containerd_name(container);
@@ -467,7 +467,7 @@ static int visit_docker(const char *id, void *arg)
 		return 0;
 	snprintf(container.id, sizeof(container.id), "%s", id);
 	docker_root(root, sizeof(root));
-	return docker_name(root, &container) ? search->visit(&container, NULL, search->arg) : 0;
+	return state_read_docker_name(root, &container) ? search->visit(&container, NULL, search->arg) : 0;
 }
 
 static int visit_podman(const json_t *entry, void *arg)

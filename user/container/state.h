@@ -28,6 +28,9 @@ const char *state_get_root(void);
  */
 int state_read_name(struct container *container, unsigned uid);
 
+/* As state_read_name(), from docker's data directory root. Returns whether it has a name for the container. */
+bool state_read_docker_name(const char *root, struct container *container);
+
 /* Returns whether containerd has a container of that ID in that namespace. */
 bool state_has_containerd(const char *space, size_t space_len, const char *id, size_t id_len);
 

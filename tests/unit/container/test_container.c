@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "container/container.h"
+#include "container/internal.h"
 #include "container/state.h"
 
 #define ID    "4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970"
@@ -205,6 +207,47 @@ static void matches_names_patterns_and_ids(void **state)
 	}
 }
 
+static const char *docker_root(const char *inside, const char *outside)
+{
+	static char root[64];
+	char *shown = strdup(inside), *host = strdup(outside);
+	bool found = container_find_docker_root(shown, host, ID, root, sizeof(root));
+
+	free(shown);
+	free(host);
+	return found ? root : NULL;
+}
+
+static void finds_dockers_directory(void **state)
+{
+	static const char inside[] =
+		"9 8 0:70 / / rw - overlay overlay rw,lowerdir=/x\n"
+		"10 9 8:2 /data/containers/" ID2 "/hosts /srv rw - ext4 /dev/sda2 rw\n"
+		"11 9 8:1 /containers/old/containers/" ID "/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n";
+	static const char alone[] = "11 9 0:41 /containers/" ID "/hosts /etc/hosts rw - btrfs /dev/sdb rw\n";
+	static const char of_a_group[] =
+		"11 9 0:28 /a\\040b/containers/" ID "/hosts /etc/hosts rw - btrfs /dev/sdb rw\n";
+
+	(void)state;
+	assert_string_equal(docker_root(inside, "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"), "/containers/old");
+	/* The mount that has most of the path, of those of this device that are above it. */
+	assert_string_equal(docker_root(inside, "1 0 8:1 / /all rw - ext4 /dev/sda1 rw\n"
+						"2 1 8:1 /containers /c rw shared:1 - ext4 /dev/sda1 rw\n"
+						"3 1 8:1 /containers/o /o rw - ext4 /dev/sda1 rw\n"
+						"4 1 8:2 /containers/old /other rw - ext4 /dev/sda2 rw\n"),
+			    "/c/old");
+	assert_string_equal(docker_root(alone, "1 0 0:41 / /var/lib/docker rw - btrfs /dev/sdb rw\n"),
+			    "/var/lib/docker");
+	assert_string_equal(docker_root(of_a_group, "1 0 0:28 /a\\040b /my\\040disk rw - btrfs /dev/sdb rw\n"),
+			    "/my disk");
+	assert_null(docker_root(inside, "1 0 8:3 / / rw - ext4 /dev/sda3 rw\n"));
+	assert_null(docker_root("9 8 0:70 / / rw - overlay overlay rw\n", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"));
+	/* Longer than there is room. */
+	assert_null(docker_root(
+		inside, "1 0 8:1 / /123456789012345678901234567890123456789012345678901234567890 rw - ext4 x rw\n"));
+	assert_null(docker_root("", "\n \nx - \n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +257,7 @@ int main(void)
 		cmocka_unit_test(reads_no_further_than_the_path),
 		cmocka_unit_test(matches_ids_and_names),
 		cmocka_unit_test(matches_names_patterns_and_ids),
+		cmocka_unit_test(finds_dockers_directory),
 	};
 
 	/* Nothing of this machine's runtimes. */
