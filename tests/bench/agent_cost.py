@@ -109,10 +109,11 @@ def measure(bench):
                 many = (interpreter, bench.plan.agent_crowd, mode, bench.plan.agent_epoch_s)
                 results[interpreter, mode].append(bench.attempt(what, beside_crowd, *many))
                 # Once, as it takes minutes.
-                if not results[interpreter, mode, "minute"]:
-                    few = (interpreter, bench.plan.agent_few, mode, bench.plan.agent_minute_s)
-                    what = "pybpf agent beside %d Pythons, epochs of a minute, %s" % (bench.plan.agent_few, mode)
-                    results[interpreter, mode, "minute"].append(bench.attempt(what, beside_crowd, *few))
+                for number in (bench.plan.agent_few, bench.plan.agent_crowd):
+                    if not results[interpreter, mode, number]:
+                        long = (interpreter, number, mode, bench.plan.agent_minute_s)
+                        what = "pybpf agent beside %d Pythons, epochs of a minute, %s" % (number, mode)
+                        results[interpreter, mode, number].append(bench.attempt(what, beside_crowd, *long))
         for name, busy in loads.items():
             results[name].append(bench.attempt("lengths of epochs beside " + name, share_in_time, bench, busy))
 
@@ -128,13 +129,15 @@ def measure(bench):
             crowd.add(mode, Figure(cpu, 2, CPU), Figure(memory, 1), Figure(maps, 1, spread=False), Figure(both, 1, MEMORY))
     crowd.notes.append("of one CPU, over an epoch and its end; other Pythons of the machine count as well")
     minutes = Section(
-        "pybpf agent at 19 Hz beside %d idle Pythons, epochs of %d s" % (bench.plan.agent_few, bench.plan.agent_minute_s),
-        ["modes", "CPU of its processes, s per hour"],
+        "pybpf agent at 19 Hz beside idle Pythons, epochs of %d s" % bench.plan.agent_minute_s,
+        ["modes", "Pythons", "CPU of its processes, %", "s per hour"],
     )
     for interpreter in interpreters:
         for mode in MODES:
-            rounds = results[interpreter, mode, "minute"]
-            minutes.add(mode, Figure(each(rounds, lambda one: one["cpu"] / 100 * 3600), 1))
+            for number in (bench.plan.agent_few, bench.plan.agent_crowd):
+                percent = each(results[interpreter, mode, number], lambda one: one["cpu"])
+                seconds = each(results[interpreter, mode, number], lambda one: one["cpu"] / 100 * 3600)
+                minutes.add(mode, number, Figure(percent, 2, CPU), Figure(seconds, 1))
     lengths = Section(
         "epochs of pybpf agent that take %d s as asked for, to within %d %%" % (LENGTH_S, 100 * CLOSE),
         ["beside", "share, %"],
