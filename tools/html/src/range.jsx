@@ -54,13 +54,13 @@ function binned({ profile, passes }) {
   return [...found.values()].sort((x, y) => (y.state === "") - (x.state === "") || y.total - x.total);
 }
 
-// What the bars are of, and how much that is.
+// What the bars are of, and how much that is. A bar has few samples of the CPU: one more or less is no use of another CPU.
 function caption(profile, layers, most) {
-  const second = most / (extent(profile) / US / BINS); // what the highest bar would be in a second
-  if (profile.intervals) return ["What threads did over time", `${(layers.reduce((sum, { total }) => sum + total, 0) / extent(profile)).toFixed(1)} threads on average`];
+  const mean = layers.reduce((sum, { total }) => sum + total, 0) / extent(profile);
+  if (profile.intervals) return ["What threads did over time", `${mean.toFixed(1)} threads on average`];
   const { period_ns } = profile.measure;
-  if (period_ns) return ["CPU use over time", `up to ${((second * period_ns) / 1e9).toFixed(1)} CPUs`];
-  return [`${capital(countedOf(profile))} over time`, `up to ${number(second)} a second`];
+  if (period_ns) return ["CPU use over time", `${((mean * period_ns) / 1e9 * US).toFixed(1)} CPUs on average`];
+  return [`${capital(countedOf(profile))} over time`, `up to ${number(most / (extent(profile) / US / BINS))} a second`];
 }
 
 export function Range({ model }) {
