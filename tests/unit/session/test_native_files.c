@@ -130,6 +130,13 @@ static void work(struct world *w, double now)
 		assert_int_equal(native_files_make(&w->files, i, now, w->rows), 0);
 }
 
+/* Does it that number of times, every 0.1 s from a time on. */
+static void work_often(struct world *w, double from, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		work(w, from + i / 10.0);
+}
+
 static const struct native_known_file *at(const struct world *w, uint32_t index)
 {
 	return native_files_at(&w->files, index);
@@ -179,7 +186,6 @@ static void test_a_refused_file_is_tried_again(void **state)
 {
 	struct world w = begin();
 	uint32_t one, same, other, before;
-	double now;
 
 	(void)state;
 	start(&w);
@@ -190,16 +196,14 @@ static void test_a_refused_file_is_tried_again(void **state)
 	other = map(&w, OTHER);
 	work(&w, 10);
 	before = asked;
-	for (now = 11; now < 500; now += 0.1)
-		work(&w, now);
+	work_often(&w, 11, 4890);
 	assert_int_equal(at(&w, other)->state, NATIVE_FILE_REFUSED);
 	assert_int_equal(w.pages.used, files[SAME].pages);
 	/* What finds no room does not keep a helper busy. */
 	assert_int_equal(asked, before);
 
 	leave(&w, same);
-	for (; now < 570; now += 0.1)
-		work(&w, now);
+	work_often(&w, 500, 700);
 	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
 	assert_int_equal(w.files.refused, 1);
 	end(&w);
@@ -248,14 +252,12 @@ static void test_a_table_that_no_stack_was_in_gives_way(void **state)
 	/* What a stack was in stays, and the other one comes again when it leaves. */
 	meet(&w, other);
 	native_files_want_stop(&w.files, one, &stop, 30);
-	for (double now = 30; now < 300; now++)
-		work(&w, now);
+	work_often(&w, 30, 2700);
 	assert_int_equal(at(&w, other)->shown.pages, files[OTHER].pages);
 	assert_int_equal(at(&w, one)->state, NATIVE_FILE_REFUSED);
 	assert_int_equal(native_room_next_taken_away(&w.files), INTERN_NONE);
 	leave(&w, other);
-	for (double now = 300; now < 370; now++)
-		work(&w, now);
+	work_often(&w, 300, 700);
 	assert_int_equal(at(&w, one)->shown.pages, files[ONE].pages);
 	end(&w);
 }
