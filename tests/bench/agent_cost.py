@@ -74,7 +74,8 @@ def wait_for_epoch(written, number):
 
 def beside_crowd(interpreter, crowd, mode, epoch_s):
     """Over the second epoch: in the first all processes are looked at."""
-    argv = interpreter.command("many.py", str(crowd), "1", "0")
+    lifetime = "CHURN_LIFETIME_S=%d" % (4 * epoch_s + harness.PATIENCE)
+    argv = ["env", lifetime, *interpreter.command("many.py", str(crowd), "1", "0")]
     with processes.program(interpreter, "many.py", argv=argv) as running:
         with agent("--epoch", "%ds" % epoch_s, *MODES[mode]) as (pid, written):
             wait_for_epoch(written, 1)

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-LIFETIME = 60  # seconds after which a process ends by itself
+LIFETIME = int(os.environ.get("CHURN_LIFETIME_S", "60"))  # after which a process ends by itself
 
 
 def cpu_s(usage=None):
