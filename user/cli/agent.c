@@ -19,10 +19,11 @@
 #include "session/run/run.h"
 
 /*
- * Stacks of CPU samples that the kernel has room for. The agent takes them as soon as half of that is used: with this,
- * the maps of CPU samples and of waits, and pybpf itself, take less than 64 MiB together.
+ * Stacks of CPU samples that the kernel has room for. The agent takes them as soon as half of that is used, which 100
+ * CPUs do in two seconds by default. With this, the maps of CPU samples and of waits, and pybpf itself, take less than
+ * 64 MiB together on a small machine.
  */
-#define CPU_MAX_STACKS 16384
+#define CPU_MAX_STACKS 8192
 
 static bool groups_go_on(void *groups)
 {
