@@ -26,7 +26,13 @@ sys.stdin.read()
 """
 
 
+def wait_until_asleep(pid):
+    """It sleeps only after it has said that it is there."""
+    harness.wait_for(lambda: harness.state(pid) == "S")
+
+
 def causes(pid, *args):
+    wait_until_asleep(pid)
     return {name: thread["cause"] for name, thread in by_name(dump(pid, *args)).items()}
 
 
@@ -102,6 +108,7 @@ def test_ones_own_process_without_rights():
     with harness.for_everybody(harness.PYBPF, harness.TOP / "tests/targets/peers.py") as (binary, program):
         with harness.started([*as_nobody, "/usr/bin/python3", "-B", program], stdout=subprocess.PIPE, bufsize=0) as process:
             says = harness.read_ready_line(process)
+            wait_until_asleep(process.pid)
             argv = [*as_nobody, binary, "dump", "-p", str(process.pid), "--json", "--no-source"]
             run = subprocess.run(argv, capture_output=True, text=True)
     assert not run.returncode, run.stderr

@@ -94,7 +94,7 @@ def test_evaluation_by_tail_calls(options, tmp_path):
     assert done.code == 0, done.err
     shown, marked = collections.Counter(), 0
     for stack, count in done.stacks():
-        names = [frame.name for frame in stack if frame.name.startswith("py_") or frame.file == library.name]
+        names = [frame.name for frame in stack if frame.name in ("py_outer", "py_inner") or frame.file == library.name]
         if MARK in [frame.name for frame in stack]:
             marked += count
         elif names:
