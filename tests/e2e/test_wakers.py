@@ -259,7 +259,10 @@ def test_a_wait_has_its_functions_in_the_kernel():
     reads = [(texts, us) for texts, us in stacks if "[pipe: read]" in texts]
     in_pipe = [us for texts, us in reads if re.search(r"pipe_read_\[k\].*\b__schedule_\[k\] \[pipe: read\]", " ".join(texts))]
     assert sum(in_pipe) > 0.9 * sum(us for _, us in reads) > 0, reads
-    assert not [texts for texts, _ in stacks for text in texts if re.match("bpf_|__bpf_|__traceiter", text)]
+    for texts, _ in stacks:
+        # Its caller may be the program of another tracepoint, in which the thread lost its CPU.
+        switch = max((i for i, text in enumerate(texts) if text.startswith("__schedule_[k]")), default=-1)
+        assert not [text for text in texts[switch + 1 :] if re.match("bpf_|__bpf_|__traceiter", text)], " ".join(texts)
 
 
 @pytest.mark.parametrize("options", [[], ["--mode=gil", "--gil-holders"]])
